@@ -1,0 +1,271 @@
+// The module `gpuutil._core`: the engine of this process, its hot path and its recorder table. No logic here.
+// Structured data crosses as JSON text; the rest are plain values.
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "base/clock.h"
+#include "bindings/bindings.h"
+#include "bindings/hot_path.h"
+#include "bindings/recorder_table.h"
+#include "engine/engine.h"
+
+namespace py = pybind11;
+
+namespace gpuutil {
+namespace {
+
+// Made at the first attach and never destroyed: threads of the user may be inside a hook at any time.
+RecorderRegistry& registry() {
+  static auto* instance = new RecorderRegistry();
+  return *instance;
+}
+
+// In a forked child the engine is a copy whose thread does not exist and whose mutex may be held: it is left
+// alone for good, and a new one is made by a new attach.
+Engine* current = nullptr;
+
+Engine& engine() {
+  if (current == nullptr) throw std::runtime_error("gpuutil is not attached");
+  return *current;
+}
+
+void emit_now(EventKind kind, uint32_t subject = 0, int64_t value = 0) {
+  Event event;
+  event.time_ns = now_ns();
+  event.kind = kind;
+  event.subject = subject;
+  event.value = value;
+  registry().emit(event);
+}
+
+uint32_t phase_subject(const std::string& name) {
+  const auto phase = phase_from_name(name);
+  if (!phase) throw py::value_error("unknown phase " + name);
+  return static_cast<uint32_t>(*phase);
+}
+
+void start(const EngineOptions& options) {
+  if (RecorderRegistry::inert()) {
+    throw std::runtime_error("this process was forked from one where gpuutil was in use");
+  }
+  if (current != nullptr) throw std::runtime_error("gpuutil is attached already");
+  registry().reset();
+  EngineSignals signals;
+  signals.raise_attention = [](uint32_t bits) {
+    hot_path().attention.fetch_or(bits, std::memory_order_relaxed);
+  };
+  signals.set_sampling = [](uint32_t every, uint32_t span) {
+    hot_path().sample_span.store(span, std::memory_order_relaxed);
+    hot_path().sample_every.store(every, std::memory_order_relaxed);
+  };
+  current = new Engine(options, registry(), signals);
+  hot_path_start(&registry(), static_cast<uint32_t>(options.startup_steps));
+}
+
+// Time of ours on a thread of the user: into the `gpuutil` phase and into the cost that every report states.
+struct OwnTime {
+  int64_t begin_ns = 0;
+  void enter() {
+    begin_ns = now_ns();
+    emit_now(EventKind::span_begin, static_cast<uint32_t>(Phase::gpuutil));
+  }
+  void exit() {
+    emit_now(EventKind::span_end, static_cast<uint32_t>(Phase::gpuutil));
+    if (current != nullptr) current->add_own_time(now_ns() - begin_ns);
+  }
+};
+
+py::object command_dict(const std::optional<Command>& command) {
+  if (!command) return py::none();
+  py::list changes;
+  for (const Change& change : command->changes) {
+    py::dict entry;
+    entry["remedy"] = change.remedy;
+    entry["subject"] = change.subject;
+    entry["from"] = change.from;
+    entry["to"] = change.to;
+    changes.append(entry);
+  }
+  py::dict result;
+  result["id"] = command->id;
+  result["kind"] = command->kind == CommandKind::apply ? "apply" : "revert";
+  result["changes"] = changes;
+  result["reason"] = command->reason;
+  return result;
+}
+
+void bind_hooks(py::module_& module) {
+  module.def("optimizer_post_hook",
+             [] { return py::reinterpret_steal<py::object>(new_optimizer_post_hook()); });
+  module.def("new_next", [](py::object original) {
+    return py::reinterpret_steal<py::object>(new_next(original.ptr()));
+  });
+  module.def("set_callbacks", [](py::object boundary, py::object exhausted, py::object resolve) {
+    HotPath& hot = hot_path();
+    hot.on_boundary = boundary.release().ptr();
+    hot.on_exhausted = exhausted.release().ptr();
+    hot.resolve = resolve.release().ptr();
+  });
+  module.def("detach_hooks", &hot_path_stop);
+  module.def("iter_begin", [](uint32_t loader) { emit_now(EventKind::iter_begin, loader); });
+  module.def("iter_end", [](uint32_t loader) { emit_now(EventKind::iter_end, loader); });
+  module.def("mark_step", [] { emit_now(EventKind::user_step); });
+  module.def("mark_epoch", [](int64_t n) { emit_now(EventKind::user_epoch, 0, n); });
+  module.def("span_begin",
+             [](const std::string& name) { emit_now(EventKind::span_begin, phase_subject(name)); });
+  module.def("span_end",
+             [](const std::string& name) { emit_now(EventKind::span_end, phase_subject(name)); });
+  module.def("recorder_capsule", [] { return recorder_capsule(registry()); });
+  // The hot path is left alone again once nobody needs to come: no command under way and none waiting.
+  module.def("rest", [](bool busy) {
+    if (busy || (current != nullptr && current->has_command())) return;
+    hot_path().attention.store(0, std::memory_order_relaxed);
+  });
+  module.def("ask_for_attention",
+             [] { hot_path().attention.fetch_or(kAttentionCommand, std::memory_order_relaxed); });
+  py::class_<OwnTime>(module, "OwnTime")
+      .def("__enter__", [](OwnTime& self) { self.enter(); })
+      .def("__exit__", [](OwnTime& self, const py::args&) { self.exit(); });
+  module.def("own_time", [] { return OwnTime(); });
+}
+
+void bind_facts(py::module_& module) {
+  module.def(
+      "set_loader",
+      [](uint32_t id, std::string name, bool iterable, int32_t workers, int32_t user_workers, int32_t prefetch,
+         int32_t batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
+         std::optional<bool> draws_random, std::vector<int32_t> worker_pids) {
+        LoaderFacts facts;
+        facts.id = id;
+        facts.name = std::move(name);
+        facts.dataset = iterable ? DatasetKind::iterable : DatasetKind::map_style;
+        facts.workers = workers;
+        facts.user_workers = user_workers;
+        facts.prefetch = prefetch;
+        facts.batch_size = batch_size;
+        facts.persistent = persistent;
+        facts.workers_changeable = workers_changeable;
+        facts.workers_reason = std::move(workers_reason);
+        facts.draws_random = draws_random;
+        facts.worker_pids = std::move(worker_pids);
+        py::gil_scoped_release release;
+        engine().set_loader(std::move(facts));
+      },
+      py::kw_only(), py::arg("id"), py::arg("name"), py::arg("iterable"), py::arg("workers"),
+      py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("persistent"),
+      py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"));
+  module.def("remove_loader", [](uint32_t id) {
+    py::gil_scoped_release release;
+    if (current != nullptr) current->remove_loader(id);
+  });
+  module.def(
+      "set_process",
+      [](bool device_is_host, int32_t main_threads, int32_t ranks) {
+        py::gil_scoped_release release;
+        engine().set_process(device_is_host, main_threads, ranks);
+      },
+      py::kw_only(), py::arg("device_is_host"), py::arg("main_threads"), py::arg("ranks"));
+  module.def("user_main_threads", [] { return current == nullptr ? 0 : current->user_main_threads(); });
+  module.def("limit_apply", [](const std::string& rung) { engine().limit_apply(rung); },
+             py::call_guard<py::gil_scoped_release>());
+}
+
+void bind_commands(py::module_& module) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  module.def("next_command", [] {
+    std::optional<Command> command;
+    {
+      py::gil_scoped_release release;
+      command = engine().next_command();
+    }
+    return command_dict(command);
+  });
+  module.def("command_applied", [](int64_t id) { engine().command_applied(id); }, Release());
+  module.def("command_effective", [](int64_t id) { engine().command_effective(id); }, Release());
+  module.def(
+      "command_failed",
+      [](int64_t id, const std::string& reason) { engine().command_failed(id, reason); }, Release());
+  module.def("request_apply", [](const std::string& remedy) { return engine().request_apply(remedy); },
+             Release());
+  module.def("request_revert", [](int64_t id) { return engine().request_revert(id); }, Release());
+  module.def("revert_all", [](const std::string& reason) { engine().revert_all(reason); }, Release());
+}
+
+void bind_reports(py::module_& module) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  module.def("flush", [] { engine().flush(); }, Release());
+  module.def("finish", [](const std::string& reason) { engine().finish(reason); }, Release());
+  module.def("take_lines", [] { return engine().take_lines(); }, Release());
+  module.def("take_epochs", [] {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (EpochText& epoch : engine().take_epochs()) out.emplace_back(epoch.text, epoch.json);
+    return out;
+  }, Release());
+  module.def("epoch_report", [](int64_t epoch) {
+    std::optional<std::pair<std::string, std::string>> out;
+    if (auto found = engine().epoch_report(epoch)) out.emplace(found->text, found->json);
+    return out;
+  }, Release());
+  module.def("run_json", [] { return engine().run_json(); }, Release());
+  module.def("findings_json", [] { return engine().findings_json(); }, Release());
+  module.def("ledger_json", [] { return engine().ledger_json(); }, Release());
+  module.def("recipe", [] { return engine().recipe(); }, Release());
+  module.def("state_line", [] { return engine().state_line(); }, Release());
+  module.def("postfix", [] { return engine().postfix(); }, Release());
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The engine of gpuutil. Private: use gpuutil.attach.";
+  module.def(
+      "start",
+      [](const std::string& apply, int32_t ranks, int32_t startup_steps, double period_seconds,
+         double host_period_seconds, double start_credit_seconds, double regret_ratio, int32_t max_workers,
+         bool device_is_host, int32_t main_threads, const std::string& stop_file, const std::string& log_dir,
+         const std::string& environment, const std::vector<std::string>& missing) {
+        EngineOptions options;
+        options.apply = apply;
+        options.ranks = ranks;
+        options.startup_steps = startup_steps;
+        options.period_seconds = period_seconds;
+        options.host_period_seconds = host_period_seconds;
+        options.start_credit_seconds = start_credit_seconds;
+        options.regret_ratio = regret_ratio;
+        options.max_workers = max_workers;
+        options.device_is_host = device_is_host;
+        options.main_threads = main_threads;
+        options.stop_file = stop_file;
+        options.log_dir = log_dir;
+        options.environment_json = environment;
+        options.missing = missing;
+        start(options);
+      },
+      py::kw_only(), py::arg("apply"), py::arg("ranks"), py::arg("startup_steps"), py::arg("period_seconds"),
+      py::arg("host_period_seconds"), py::arg("start_credit_seconds"), py::arg("regret_ratio"),
+      py::arg("max_workers"), py::arg("device_is_host"), py::arg("main_threads"), py::arg("stop_file"),
+      py::arg("log_dir"), py::arg("environment"), py::arg("missing"));
+  // Ends the engine's thread. The engine stays readable until the next start.
+  module.def("stop", [] {
+    py::gil_scoped_release release;
+    if (current != nullptr) current->stop_thread();
+  });
+  module.def("discard", [] {
+    py::gil_scoped_release release;
+    delete current;
+    current = nullptr;
+  });
+  // After a fork: forgets the parent's engine without running a line of it.
+  module.def("abandon", [] {
+    hot_path().registry = nullptr;
+    current = nullptr;
+  });
+  bind_hooks(module);
+  bind_facts(module);
+  bind_commands(module);
+  bind_reports(module);
+  bind_tune(module);
+}
+
+}  // namespace gpuutil

@@ -1,0 +1,54 @@
+// What the controller asks the hands to do. A change names a remedy, what it is applied to and the two values;
+// changes that only make sense together travel, succeed and are undone as one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuutil {
+
+// DESIGN 7: how far the result of training may move.
+enum class Exactness : uint8_t { exact, rounding, distribution, precision, semantics };
+
+constexpr std::string_view exactness_name(Exactness value) {
+  constexpr std::string_view names[] = {"exact", "rounding", "distribution", "precision", "semantics"};
+  return names[static_cast<size_t>(value)];
+}
+
+struct Change {
+  std::string remedy;     // "loader_workers", "loader_prefetch", "main_threads"
+  uint32_t subject = 0;   // loader id; 0 for the process
+  int64_t from = 0;
+  int64_t to = 0;
+
+  bool operator==(const Change&) const = default;
+};
+
+struct Proposal {
+  std::vector<Change> changes;
+  std::string finding;          // the finding that it answers
+  std::string reason;           // for the ledger, one line with numbers
+  Exactness exactness = Exactness::exact;
+  std::string exactness_reason; // why this class in this run; empty where it is the remedy's usual one
+  double gain_low = 0;          // predicted share of the step saved
+  double gain_high = 0;
+  double confidence = 0;        // 0..1
+  double risk = 1;              // >= 1; divides the rank
+  bool cheap_flip = false;      // may be switched every few steps: interleave A/B/A/B
+  int32_t settle_steps = 5;     // steps in flight that predate the change
+};
+
+enum class CommandKind : uint8_t { apply, revert };
+
+// To the hands, at the next step boundary. They answer with applied(), effective() or failed().
+struct Command {
+  int64_t id = 0;
+  CommandKind kind = CommandKind::apply;
+  int64_t ledger_id = 0;
+  std::vector<Change> changes;  // for revert: the same changes, to be taken from `to` back to `from`
+  std::string reason;
+};
+
+}  // namespace gpuutil

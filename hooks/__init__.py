@@ -1,0 +1,1 @@
+"""The only code of gpuutil that touches the host framework. Nothing is patched on import."""

@@ -1,0 +1,150 @@
+"""The DataLoaders of this process: an id for each, facts for the engine, and the handle for live changes."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+import weakref
+from types import ModuleType
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _DatasetKind
+
+from .hooks.dataloader.live import LiveLoader
+
+
+class WatchedLoader:
+    """One loader: its id, its live handle and what the engine was last told about it. Holds the loader weakly."""
+
+    def __init__(self, loader: DataLoader, identity: int, changes: bool) -> None:
+        self.id = identity
+        self.reference = weakref.ref(loader)
+        self.name = f"{type(loader.dataset).__name__} loader"
+        self.live = LiveLoader(loader) if changes else None
+        self.refusal: str | None = None if changes else "gpuutil only observes this run"
+        self.consumer: int | None = None
+        self._told: dict[str, Any] | None = None
+
+    def facts(self, loader: DataLoader) -> dict[str, Any]:
+        """What the engine's rules and search read; plain values."""
+        state = self.live.state if self.live is not None else None
+        workers = loader.num_workers
+        prefetch = loader.prefetch_factor or 0
+        pids: list[int] = []
+        if state is not None and self.refusal is None:
+            workers, prefetch, pids = (
+                state.workers_active,
+                state.prefetch,
+                list(state.worker_pids),
+            )
+        return {
+            "id": self.id,
+            "name": self.name,
+            "iterable": loader._dataset_kind == _DatasetKind.Iterable,
+            "workers": workers,
+            "user_workers": loader.num_workers,
+            "prefetch": prefetch if workers else 0,
+            "batch_size": loader.batch_size or 0,
+            "persistent": bool(loader.persistent_workers),
+            "workers_changeable": self.refusal is None,
+            "workers_reason": self.refusal or "",
+            "draws_random": state.draws_random if state is not None else None,
+            "worker_pids": pids,
+        }
+
+    def tell(self, core: ModuleType) -> None:
+        """Hands the facts to the engine if they moved."""
+        loader = self.reference()
+        if loader is None:
+            return
+        facts = self.facts(loader)
+        if facts != self._told:
+            core.set_loader(**facts)
+            self._told = facts
+
+
+class LoaderWatch:
+    """All loaders seen since attach. Called on the threads that iterate; never raises into them.
+
+    Args:
+        core: the engine's module.
+        changes: whether loaders may be changed at all (more than one rank, or `observe`, may not).
+    """
+
+    def __init__(self, core: ModuleType, changes: bool) -> None:
+        self._core = core
+        self._changes = changes
+        self._ids = itertools.count(1)
+        self._by_key: dict[int, WatchedLoader] = {}
+        self._by_id: dict[int, WatchedLoader] = {}
+        self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def watch(self, loader: DataLoader) -> WatchedLoader:
+        """The entry of this loader, made on first sight."""
+        entry = self._by_key.get(id(loader))
+        if entry is None or entry.reference() is not loader:
+            entry = WatchedLoader(loader, next(self._ids), self._changes)
+            self._by_key[id(loader)] = self._by_id[entry.id] = entry
+            weakref.finalize(loader, self._forget, id(loader), entry.id).atexit = False
+        return entry
+
+    def loader_id(self, loader: DataLoader) -> int:
+        return self.watch(loader).id
+
+    def by_id(self, identity: int) -> WatchedLoader | None:
+        return self._by_id.get(identity)
+
+    def bind(self, loader: DataLoader, iterator: Any) -> None:
+        """Marks a new iterator with its loader's id and applies what was decided for the loader."""
+        entry = self.watch(loader)
+        iterator._gpuutil_source = entry.id
+        self._marked.add(iterator)
+        entry.consumer = threading.get_ident()
+        if entry.live is not None:
+            entry.refusal = entry.live.supported(iterator)
+            if entry.refusal is None:
+                entry.live.bind(iterator)
+        entry.tell(self._core)
+
+    def resolve(self, iterator: Any) -> int:
+        """The id for an iterator that was running before attach.
+
+        torch's iterators do not know their loader. The loader is the owner of the sampler object that both hold;
+        asking the collector who refers to it costs tens of milliseconds, once.
+        """
+        iterator._gpuutil_source = 0
+        self._marked.add(iterator)
+        for holder in gc.get_referrers(iterator._index_sampler):
+            owners = [holder] if isinstance(holder, DataLoader) else ()
+            if isinstance(holder, dict) and "batch_sampler" in holder and "dataset" in holder:
+                owners = [o for o in gc.get_referrers(holder) if isinstance(o, DataLoader)]
+            for owner in owners:
+                if owner.dataset is iterator._dataset:
+                    self.bind(owner, iterator)
+                    return iterator._gpuutil_source
+        return 0
+
+    def tell_all(self) -> None:
+        """Hands changed facts to the engine."""
+        for entry in list(self._by_id.values()):
+            entry.tell(self._core)
+
+    def close(self) -> None:
+        """Gives every loader back as its user made it and removes every mark."""
+        for entry in list(self._by_id.values()):
+            if entry.live is not None:
+                entry.live.close()
+        for iterator in list(self._marked):
+            iterator.__dict__.pop("_gpuutil_source", None)
+        self._by_key.clear()
+        self._by_id.clear()
+
+    def _forget(self, key: int, identity: int) -> None:
+        entry = self._by_id.pop(identity, None)
+        if entry is not None and self._by_key.get(key) is entry:
+            del self._by_key[key]
+        if entry is not None and entry.live is not None:
+            entry.live.close()
+        self._core.remove_loader(identity)

@@ -1,0 +1,267 @@
+"""One attachment: hooks in, engine on; and everything out again. `Monitor` is its face."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from . import _core, environment
+from .config import Config, log_directory
+from .hands import Hands
+from .hooks import torch_module
+from .hooks.dataloader.patch import patch_dataloader
+from .hooks.optimizer import OptimizerHook
+from .hooks.patching import PatchStack
+from .loaders import LoaderWatch
+from .sinks.files import RunFolder
+from .sinks.log import LogSetup, logger
+from .sinks.writer import Writer
+
+
+class Session:
+    """Everything between attach and detach.
+
+    The engine's own thread folds and decides; this object is entered on the user's threads only where something is
+    to be done (`_boundary`), at the end of a pass over a loader (`_exhausted`) and by the public calls. An error of
+    ours is logged once and switches gpuutil off; it never reaches the training loop.
+
+    Args:
+        apply: the rung that holds.
+        apply_reason: why it is not the one asked for, or "".
+        config: settings.
+        log_dir: as given to attach.
+    """
+
+    def __init__(self, apply: str, apply_reason: str, config: Config, log_dir: Any) -> None:
+        self.active = False
+        self._pid = os.getpid()
+        self._config = config
+        self._labels: list[weakref.ref[Any]] = []
+        self._log = LogSetup()
+        self._patches = PatchStack()
+        self._hook: OptimizerHook | None = None
+        self._writer: Writer | None = None
+        self._closing = threading.Lock()
+        rank, ranks = environment.ranks()
+        self._changes = apply != "observe" and ranks == 1
+        self._loaders = LoaderWatch(_core, self._changes)
+        self._hands = Hands(_core, self._loaders)
+        self._main_threads: int | None = None
+        self._torch, missing = torch_module.load(_core)
+        self._folder = self._open_folder(log_dir, rank)
+        _core.start(
+            apply=apply,
+            ranks=ranks,
+            startup_steps=config.startup_steps if self._torch is not None else 0,
+            period_seconds=config.period_seconds,
+            host_period_seconds=config.host_period_seconds,
+            start_credit_seconds=config.start_credit_seconds,
+            regret_ratio=config.regret_ratio,
+            max_workers=config.max_workers or 0,
+            device_is_host=not torch.accelerator.is_available(),
+            main_threads=torch.get_num_threads(),
+            stop_file="" if self._folder is None else str(self._folder.path / "STOP"),
+            log_dir="" if self._folder is None else str(self._folder.path),
+            environment=json.dumps(environment.facts()),
+            missing=[missing] if missing else [],
+        )
+        try:
+            _core.set_callbacks(self._boundary, self._exhausted, self._loaders.resolve)
+            self._hook = OptimizerHook(_core)
+            patch_dataloader(_core, self._patches, self._loaders.loader_id, self._loaders.bind)
+            if self._folder is not None:
+                self._writer = Writer()
+        except BaseException:
+            self._take_out()
+            raise
+        self.active = True
+        atexit.register(self._at_exit)
+        if missing:
+            logger.warning("%s", missing)
+        if apply_reason:
+            logger.info("changes are limited to %r: %s", apply, apply_reason)
+
+    # ---- called from the hot path, on the user's threads
+
+    def _boundary(self, where: str, subject: Any) -> None:
+        if not self.active:
+            return
+        try:
+            with _core.own_time():
+                self._hands.at_boundary(where, subject)
+                self._loaders.tell_all()
+                if where == "step":
+                    self._report()
+                _core.rest(self._hands.busy)
+        except Exception as error:
+            self._fail(error)
+
+    def _exhausted(self, iterator: Any) -> None:
+        if not self.active:
+            return
+        try:
+            with _core.own_time():
+                self._loaders.tell_all()
+                _core.flush()
+                self._report()
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        logger.warning("gpuutil met an error of its own and switches itself off: %r", error, exc_info=error)
+        self.close("error")
+
+    def _report(self) -> None:
+        """Logs what the engine has to say and hands the files to the writer thread."""
+        for line in _core.take_lines():
+            logger.info("%s", line)
+        for text, values in _core.take_epochs():
+            logger.info("%s", text)
+            self._write(lambda folder, values=values: folder.append("epochs.jsonl", values))
+            run = _core.run_json()
+            self._write(lambda folder, run=run: folder.write("report.json", run))
+
+    # ---- public calls
+
+    def add_label(self, model: Any, optimizer: Any, loader: Any) -> None:
+        for thing in (model, optimizer):
+            if thing is not None:
+                self._labels.append(weakref.ref(thing))
+        if loader is not None:
+            self._loaders.watch(loader).tell(_core)
+
+    def describe(self) -> str:
+        return _core.state_line()
+
+    def epoch_report(self, epoch: int) -> tuple[str, str] | None:
+        _core.flush()
+        return _core.epoch_report(epoch)
+
+    def findings_json(self) -> str:
+        return _core.findings_json()
+
+    def ledger_json(self) -> str:
+        return _core.ledger_json()
+
+    def recipe(self) -> str:
+        return _core.recipe()
+
+    def postfix(self) -> dict[str, str]:
+        return dict(_core.postfix())
+
+    def apply(self, remedy_id: str) -> str:
+        return _core.request_apply(remedy_id)
+
+    def revert(self, ledger_id: int) -> str:
+        return _core.request_revert(ledger_id)
+
+    def mark_epoch(self, n: int) -> None:
+        _core.mark_epoch(n)
+        _core.flush()
+        self._report()
+
+    def mark_step(self) -> contextlib.AbstractContextManager[None]:
+        _core.mark_step()
+        return _StepBlock()
+
+    @contextlib.contextmanager
+    def span(self, name: str) -> Iterator[None]:
+        _core.span_begin(name)
+        try:
+            yield
+        finally:
+            _core.span_end(name)
+
+    # ---- the end
+
+    def close(self, reason: str) -> None:
+        """Takes everything out. The last report is written; what was learnt stays readable.
+
+        Args:
+            reason: "detach", "exit" or "error".
+        """
+        if os.getpid() != self._pid or not self._closing.acquire(blocking=False):
+            return
+        if not self.active:
+            return
+        self.active = False
+        atexit.unregister(self._at_exit)
+        with contextlib.suppress(Exception):
+            _core.finish(reason)
+            self._report()
+        self._take_out()
+        if self._writer is not None:
+            run = _core.run_json()
+            self._write(lambda folder: folder.write("report.json", run))
+            self._writer.close()
+        self._log.restore()
+
+    def abandon(self) -> None:
+        """In a forked child: the engine's thread does not exist here. Touches nothing, least of all the parent's."""
+        self.active = False
+
+    def _take_out(self) -> None:
+        """Order matters: no new events, then no changes, then no patches, then no thread."""
+        _core.detach_hooks()
+        if self._hook is not None:
+            self._hook.remove()
+        self._restore_threads()
+        self._loaders.close()
+        for sentence in self._patches.undo():
+            logger.warning("%s", sentence)
+        _core.stop()
+
+    def _restore_threads(self) -> None:
+        before = _core.user_main_threads()
+        if before and torch.get_num_threads() != before:
+            torch.set_num_threads(before)
+
+    def _at_exit(self) -> None:
+        self.close("exit")
+
+    # ---- files
+
+    def _open_folder(self, log_dir: Any, rank: int) -> RunFolder | None:
+        chosen = log_directory(log_dir)
+        if chosen is None or rank != 0:
+            return None
+        path, own = chosen
+        if own:
+            path = path / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        try:
+            return RunFolder(path, own, self._config.keep_runs, self._config.keep_bytes)
+        except OSError as error:
+            logger.warning("no report files: %s: %s", path, error.strerror or error)
+            return None
+
+    def _write(self, job: Callable[[RunFolder], None]) -> None:
+        folder, writer = self._folder, self._writer
+        if folder is None or writer is None:
+            return
+
+        def run() -> None:
+            job(folder)
+            if folder.problem is not None:
+                problem, folder.problem = folder.problem, None
+                raise OSError(problem)
+
+        writer.submit(run)
+
+
+class _StepBlock:
+    """`with mon.step():` ends the step at the end of the block too."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: Any) -> None:
+        _core.mark_step()
