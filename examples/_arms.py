@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _entry import ExampleError
 from _machine import busy_cpu_seconds, tree_cpu_seconds
 
 QUICK_STEPS = 8
@@ -30,10 +31,6 @@ _START_UP_SECONDS = 3.0
 _CROWDED_CPUS = 0.2
 # Exit code of a half that could not import gpuutil.
 NO_GPUUTIL = 3
-
-
-class ArmFailed(RuntimeError):
-    """A half ended without a result; its own traceback is on stderr."""
 
 
 def parser(description: str | None, steps: int) -> argparse.ArgumentParser:
@@ -56,7 +53,7 @@ def parser(description: str | None, steps: int) -> argparse.ArgumentParser:
     options.add_argument(
         "--seconds",
         type=float,
-        help=f"time for all runs together, or for the one of --arm (default {_ALL_SECONDS:g}, none)",
+        help=f"limit of all runs together (default {_ALL_SECONDS:g}), or of the one of --arm",
     )
     options.add_argument(
         "--arm", choices=("plain", "gpuutil"), help="only train, here, without or with gpuutil"
@@ -140,6 +137,18 @@ class Arm:
         last = [value for half in losses for value in half[-tenth:]]
         return statistics.fmean(first), statistics.fmean(last)
 
+    @property
+    def spread_ratio(self) -> float:
+        """How far the runs of this arm lie apart, by their median steps; 0 with one run."""
+        medians = [statistics.median(half.result["step_seconds"]) for half in self.halves]
+        return max(medians) / min(medians) - 1
+
+    @property
+    def kept_changes(self) -> int:
+        """Changes that gpuutil kept, in all runs of this arm."""
+        acts = [half.result["gpuutil"] for half in self.halves]
+        return sum(row["outcome"] == "kept" for act in acts if act for row in act["ledger"])
+
     def price(self, name: str) -> float:
         """A price of the plain arm (`Recorder.price`), the mean of its halves."""
         return statistics.fmean(half.result["price"][name] for half in self.halves)
@@ -185,7 +194,7 @@ def compare(
         helper: pid of a child of ours that serves the arms.
 
     Raises:
-        ArmFailed: a half ended without a result.
+        ExampleError: a half ended without a result.
     """
     wanted = steps = max(1, total_steps(options) // halves(options))
     arms: dict[str, list[Half]] = {"plain": [], "gpuutil": []}
@@ -227,16 +236,18 @@ def _run_half(
         result = Path(folder) / "result.json"
         command = [sys.executable, script, "--arm", arm, "--steps", str(steps)]
         command += ["--seconds", str(seconds), "--seed", str(options.seed)]
-        command += ["--json", str(result), *arguments]
+        command += ["--json", str(result), *arguments, *(["--quick"] if options.quick else [])]
         before, clock = _cpu_readings(helper), time.monotonic()
         code = subprocess.run(command, check=False).returncode
         after, elapsed = _cpu_readings(helper), time.monotonic() - clock
         if code == NO_GPUUTIL:
             return None
         if code != 0 or not result.exists():
-            raise ArmFailed(f"the {arm} run ended with exit code {code} and no result")
+            # Its own traceback is on stderr already.
+            raise ExampleError(f"the {arm} run ended with exit code {code} and no result")
         busy, ours, helped = (
-            None if new is None or old is None else new - old for new, old in zip(after, before)
+            None if new is None or old is None else new - old
+            for new, old in zip(after, before, strict=True)
         )
         # Ticks of 10 ms on both sides: a little below zero is zero.
         foreign = None if busy is None or ours is None else max(0.0, busy - ours) / elapsed

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from _entry import ExampleError
+
 
 class ObjectServer(ThreadingHTTPServer):
     """Holds the objects in memory and decides when each answer may leave."""
@@ -84,7 +86,7 @@ def serving(folder: Path, latency_seconds: float, rate: float) -> Iterator[Store
         try:
             line = server.stdout.readline()
             if not line:
-                raise OSError(f"the object server did not start (exit code {server.wait()})")
+                raise ExampleError(f"the object server ended with exit code {server.wait()}")
             yield Store(int(line), server.pid)
         finally:
             server.stdin.close()

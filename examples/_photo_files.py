@@ -22,6 +22,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from _entry import ExampleError
+
 # The photographs that these packages install (the rest of their samples are drawings, textures,
 # or fetched from a network). Most are smaller than the files made here and are enlarged.
 _PHOTOGRAPHS = {
@@ -36,10 +38,6 @@ _PHOTOGRAPHS = {
         "data/rocket.jpg",
     ),
 }
-
-
-class NoPhotographs(RuntimeError):
-    """Neither package is installed; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,12 @@ def prepare(cache: Path, photo_set: PhotoSet = PhotoSet()) -> tuple[list[Photo],
         The photographs, and how many of them had to be written.
 
     Raises:
-        NoPhotographs: nothing to crop from is installed.
+        ExampleError: nothing to crop from is installed.
         OSError: the cache cannot be written.
     """
     originals = sources()
     if not originals:
-        raise NoPhotographs(
+        raise ExampleError(
             "The sample photographs are not here: pip install scikit-image scikit-learn"
         )
     folder = cache / photo_set.name
@@ -126,9 +124,16 @@ def prepare(cache: Path, photo_set: PhotoSet = PhotoSet()) -> tuple[list[Photo],
 
 
 def photos_with_news(cache: Path, photo_set: PhotoSet) -> list[Photo]:
-    """`prepare`, and a line on stdout where something had to be written."""
+    """`prepare`, and a line on stdout where something had to be written.
+
+    Raises:
+        ExampleError: as `prepare`, or the cache cannot be written.
+    """
     start = time.monotonic()
-    photos, written = prepare(cache, photo_set)
+    try:
+        photos, written = prepare(cache, photo_set)
+    except OSError as error:
+        raise ExampleError(f"no photographs here, choose another --cache: {error}") from error
     if written:
         size = sum(photo.path.stat().st_size for photo in photos) / 1e6
         print(

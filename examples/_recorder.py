@@ -1,6 +1,6 @@
-"""What one run of a training script writes down about itself: step times, CPU, loss, gpuutil's acts.
+"""What a training script writes down about itself: step times, CPU time, loss, gpuutil's acts.
 
-The training loop calls `start` once and `step` at the end of each step, and goes on while `running`.
+The training loop calls `start` once, `step` at the end of each step, and goes on while `running`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch.utils.data import Dataset
 
 from _arms import NO_GPUUTIL, total_steps
 from _machine import tree_cpu_seconds
+
+
+class _Round(NamedTuple):
+    """One batch made and trained on, part by part."""
+
+    items_seconds: float
+    items_cpu_seconds: float
+    train_seconds: float
 
 
 def run_arm(options: argparse.Namespace, batch: int, train: Callable[[Recorder], None]) -> int:
@@ -83,32 +92,47 @@ class Recorder:
         if not self.running:
             self._end_cpu = tree_cpu_seconds(os.getpid())
 
-    def price(self, item: Callable[[int], Any], train_step: Callable[[], Any]) -> None:
-        """Prices the parts of a step after the run: an item by itself, and training by itself.
+    def price(self, dataset: Dataset, train_step: Callable[[], Any]) -> None:
+        """Prices the parts of a step after the run: the items, and the training.
+
+        They take turns as in the loop, since each finds the caches as the other left them.
 
         Args:
-            item: makes the item of an index, as the loader does.
+            dataset: makes the items, as for the loader.
             train_step: one step on a batch that is there already.
         """
-        items = range(min(3 * self._batch, 48))
-        wall, cpu = time.perf_counter(), time.thread_time()
-        for index in items:
-            item(index)
-        item_cpu = (time.thread_time() - cpu) / len(items)
-        item_wall = (time.perf_counter() - wall) / len(items)
         threads = torch.get_num_threads()
-        many = _median_seconds(train_step)
+        rounds = [*self._rounds(dataset, train_step)]
         torch.set_num_threads(1)
-        one = _median_seconds(train_step)
+        one_thread = [*self._rounds(dataset, train_step)]
         torch.set_num_threads(threads)
+        both = rounds + one_thread
         self._price = {
-            "items": len(items),
-            "item_seconds": item_wall,
-            "item_cpu_seconds": item_cpu,
-            "trainer_seconds": many,
-            "trainer_one_thread_seconds": one,
-            "threads": threads,
+            "items": (len(both) + 2) * self._batch,  # with those that warm up
+            "item_seconds": statistics.median(one.items_seconds for one in both) / self._batch,
+            "item_cpu_seconds": statistics.median(one.items_cpu_seconds for one in both)
+            / self._batch,
+            "trainer_seconds": statistics.median(one.train_seconds for one in rounds),
+            "trainer_one_thread_seconds": statistics.median(
+                one.train_seconds for one in one_thread
+            ),
         }
+
+    def _rounds(self, dataset: Dataset, train_step: Callable[[], Any]) -> Iterator[_Round]:
+        """Half a dozen rounds, or those that fit into a second, and one before to warm up."""
+        end = time.perf_counter() + 1
+        for number in range(7):
+            clock, cpu = time.perf_counter(), time.thread_time()
+            for index in range(number * self._batch, (number + 1) * self._batch):
+                dataset[index % len(dataset)]
+            cpu = time.thread_time() - cpu
+            middle = time.perf_counter()
+            train_step()
+            now = time.perf_counter()
+            if number:
+                yield _Round(middle - clock, cpu, now - middle)
+            if number and now > end:
+                return
 
     def result(self) -> dict[str, Any]:
         """The measurements as plain JSON; seconds throughout, null where not measured."""
@@ -134,16 +158,6 @@ class Recorder:
         done = len(result["step_seconds"])
         pace = done * self._batch / result["wall_seconds"]
         print(f"{done} steps in {result['wall_seconds']:.1f} s, {pace:.1f} samples/s")
-
-
-def _median_seconds(train_step: Callable[[], Any], warm_up: int = 2, repeats: int = 12) -> float:
-    """Median of a dozen steps, or of those that fit into a second on a crowded machine."""
-    seconds: list[float] = []
-    while len(seconds) < warm_up + repeats and (len(seconds) <= warm_up or sum(seconds) < 1):
-        start = time.perf_counter()
-        train_step()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds[warm_up:])
 
 
 def _acts(monitor: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from _arms import Arm, Comparison
@@ -52,7 +52,14 @@ def print_table(comparison: Comparison, sample: str) -> None:
     _row("loss, last tenth", plain, fast, lambda arm: arm.loss[1], ".3f", ratio=False)
 
 
-def _row(title: str, plain: Arm, fast: Arm | None, value: Any, form: str, ratio: bool = True):
+def _row(
+    title: str,
+    plain: Arm,
+    fast: Arm | None,
+    value: Callable[[Arm], float | None],
+    form: str,
+    ratio: bool = True,
+) -> None:
     left, right = value(plain), value(fast) if fast else None
     cells = ["not measured" if left is None else format(left, form)]
     cells.append("-" if fast is None else "not measured" if right is None else format(right, form))
@@ -71,8 +78,8 @@ def print_acts(arm: Arm) -> None:
         else:
             say("found: nothing that costs time and that it could name", indent=2)
         for entry in acts["ledger"]:
-            for line in _ledger_lines(entry):
-                say(line, indent=2)
+            for depth, line in enumerate(_ledger_lines(entry)):
+                say(line, indent=4 if depth else 2)
         if not acts["ledger"]:
             say("ledger: empty, nothing was tried", indent=2)
     recipe = arm.halves[-1].result["gpuutil"]["recipe"]
@@ -93,29 +100,37 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 
 def _ledger_lines(entry: Mapping[str, Any]) -> Iterable[str]:
-    """A ledger entry: what and when it was, what it gave, and why."""
+    """A ledger entry: how it ended, what and when it was, what it gave, and why."""
     speedup = entry.get("speedup") or {}
-    parts = [f"{entry.get('outcome')}: {entry.get('remedy')}"]
+    changes = [
+        f"{change['remedy']} {change['from']} -> {change['to']}"
+        for change in entry.get("changes") or ()
+    ]
+    parts = [f"{entry['outcome']}: {', '.join(changes) or entry['remedy']}"]
     if entry.get("step") is not None:
         parts.append(f"step {entry['step']}")
     if speedup.get("mid") is not None:
-        text = f"{speedup['mid']:.2f}x"
-        if speedup.get("low") is not None and speedup.get("high") is not None:
-            text += f" ({speedup['low']:.2f} to {speedup['high']:.2f})"
-        parts.append(text)
+        parts.append(f"{speedup['mid']:.2f}x ({speedup['low']:.2f} to {speedup['high']:.2f})")
     if entry.get("class"):
-        parts.append(str(entry["class"]))
-    yield ", ".join(parts)
-    before, after = entry.get("before") or {}, entry.get("after") or {}
-    moved = [
-        f"{name} {_number(before[name])} -> {_number(after[name])}"
-        for name in before
-        if name in after and before[name] != after[name]
-    ]
-    if moved:
-        yield "  " + ", ".join(moved)
-    if entry.get("reason"):
-        yield f"  {entry['reason']}"
+        parts.append(f"class {entry['class']}")
+    yield "; ".join(parts)
+    for key in ("reason", "conclusion"):
+        if entry.get(key):
+            yield str(entry[key])
+
+
+def print_reached(comparison: Comparison) -> None:
+    """The gain reached, to stand below the ceiling."""
+    plain, fast = comparison.plain, comparison.gpuutil
+    if fast is None:
+        return
+    last = fast.last_third_samples_per_second / plain.last_third_samples_per_second
+    whole = fast.samples_per_second / plain.samples_per_second
+    say(
+        f"Reached: {last:.2f}x in the last third, {whole:.2f}x over the whole arm, start-up and "
+        "trials included.",
+        indent=2,
+    )
 
 
 def print_remarks(comparison: Comparison, quick: bool, ceiling: float | None = None) -> None:
@@ -154,9 +169,14 @@ def _remarks(comparison: Comparison, quick: bool, ceiling: float | None) -> Iter
         yield "CPU use by others could not be measured here: take the ratios with care."
     elif comparison.crowded:
         yield (
-            f"Others used up to {comparison.foreign_cpus:.1f} CPUs meanwhile. gpuutil holds its trials on a "
-            "crowded machine, and more processes take a larger share of one, which is no gain: "
-            "do not quote these ratios, run it again when the machine is quiet."
+            f"Others used up to {comparison.foreign_cpus:.1f} CPUs meanwhile. gpuutil holds its "
+            "trials on a crowded machine, and more processes take a larger share of one, which is "
+            "no gain: do not quote these ratios, run it again when the machine is quiet."
+        )
+    if plain.spread_ratio > 2 * _NOISE_RATIO:
+        yield (
+            f"The plain runs themselves differ by {100 * plain.spread_ratio:.0f} %: the machine "
+            "changed its speed, and the ratios are known no better than that."
         )
     ratio = fast.last_third_samples_per_second / plain.last_third_samples_per_second
     if ceiling is not None and ratio > ceiling * (1 + _NOISE_RATIO):
@@ -166,12 +186,9 @@ def _remarks(comparison: Comparison, quick: bool, ceiling: float | None) -> Iter
         )
     before, after = plain.cpu_seconds_per_sample, fast.cpu_seconds_per_sample
     if before and after and after > before * 1.15:
-        yield f"Part of the gain is bought: {100 * (after / before - 1):.0f} % more CPU time a sample."
+        more = 100 * (after / before - 1)
+        yield f"Part of the gain is bought: {more:.0f} % more CPU time a sample."
 
 
 def _times(factor: float, value: float | None) -> float | None:
     return None if value is None else factor * value
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,10 +9,8 @@ in the server.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import io
-import sys
 from pathlib import Path
 
 import torch
@@ -20,18 +18,19 @@ from PIL import Image
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
-from _arms import ArmFailed, Comparison, compare, parser
+from _arms import Arm, Comparison, compare, parser
+from _entry import run_main
 from _machine import usable_cpus
 from _object_server import serving
-from _photo_files import NoPhotographs, PhotoSet, default_cache, photos_with_news
+from _photo_files import PhotoSet, default_cache, photos_with_news
 from _recorder import Recorder, run_arm
-from _summary import print_acts, print_remarks, print_table, say
+from _summary import print_acts, print_reached, print_remarks, print_table, say
 from _vision import augment, small_convnet
 
 BATCH = 16
 PIXELS = 64
-LATENCY_SECONDS = 0.008
-RATE = 450.0
+LATENCY_SECONDS = 0.007
+RATE = 500.0
 FULL = PhotoSet(width=160, height=120)
 QUICK = PhotoSet(count=48, width=160, height=120)
 
@@ -63,7 +62,7 @@ def train(port: int, labels: list[int], recorder: Recorder, seed: int) -> None:
     dataset = Records(port, labels)
     loader = DataLoader(dataset, batch_size=BATCH, shuffle=True, drop_last=True)
     model = small_convnet(classes=1 + max(labels))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 
     def learn(images: torch.Tensor, labels: torch.Tensor) -> float:
         loss = cross_entropy(model(images), labels)
@@ -85,7 +84,7 @@ def train(port: int, labels: list[int], recorder: Recorder, seed: int) -> None:
                 break
 
     if not recorder.with_gpuutil:
-        recorder.price(dataset.__getitem__, lambda: learn(images, classes))
+        recorder.price(dataset, lambda: learn(images, classes))
 
 
 def print_ceiling(comparison: Comparison) -> float:
@@ -99,14 +98,11 @@ def print_ceiling(comparison: Comparison) -> float:
     single = plain.price("trainer_one_thread_seconds")
     trainer = min(threaded, single)
     client = BATCH * plain.price("item_cpu_seconds")
-    # The prices are of `priced_items` more records than the arm trained on.
-    served = sum(half.samples + half.result["price"]["items"] for half in plain.halves)
-    helped = [half.helper_cpu_seconds or 0.0 for half in plain.halves]
-    server = BATCH * sum(helped) / served
+    server = _server_cpu_seconds(plain) or 0.0
     alone = BATCH * plain.price("item_seconds") + (trainer if comparison.crowded else threaded)
     store = BATCH / RATE
-    shared = (client + server + single) / cpus
-    floor = max(trainer, store, shared)
+    work = client + BATCH * server + single
+    floor = max(trainer, store, work / cpus)
     ceiling = max(1.0, alone / floor)
     say()
     say("What the store and this machine allow")
@@ -118,11 +114,22 @@ def print_ceiling(comparison: Comparison) -> float:
     )
     say(
         f"The store hands out {RATE:.0f} records a second: {store * 1e3:.0f} ms a batch at least. "
-        f"Client, server and training cost {(client + server + single) * 1e3:.0f} ms of CPU, on "
-        f"{cpus:g} CPUs {shared * 1e3:.0f} ms. At most {ceiling:.2f}x.",
+        f"Client, server{'' if server else ' (not measured)'} and training cost "
+        f"{work * 1e3:.0f} ms of CPU time: {work / cpus * 1e3:.0f} ms on {cpus:g} CPUs. So a step "
+        f"takes {floor * 1e3:.0f} ms at least: at most {ceiling:.2f}x.",
         indent=2,
     )
+    print_reached(comparison)
     return ceiling
+
+
+def _server_cpu_seconds(plain: Arm) -> float | None:
+    """CPU seconds of the server a record; None if not measured."""
+    used = [half.helper_cpu_seconds for half in plain.halves]
+    if None in used:
+        return None
+    # The records that were fetched to price one were served as well.
+    return sum(used) / sum(half.samples + half.result["price"]["items"] for half in plain.halves)
 
 
 def main() -> int:
@@ -134,28 +141,20 @@ def main() -> int:
     options = options_parser.parse_args()
     if options.arm and options.port is None:
         options_parser.error("--arm needs the --port of a running _object_server.py")
-    photo_set = QUICK if options.quick else FULL
-    try:
-        photos = photos_with_news(options.cache, photo_set)
-        labels = [photo.label for photo in photos]
-        if options.arm:
-            return run_arm(
-                options,
-                BATCH,
-                lambda recorder: train(options.port, labels, recorder, options.seed),
-            )
-        print(
-            f"The store is a server of this example: {len(photos)} objects on 127.0.0.1, "
-            f"{LATENCY_SECONDS * 1e3:g} ms to the first\nbyte and {RATE:.0f} objects a second in "
-            "all, both made in the server; one connection an object."
+    photos = photos_with_news(options.cache, QUICK if options.quick else FULL)
+    labels = [photo.label for photo in photos]
+    if options.arm:
+        return run_arm(
+            options, BATCH, lambda recorder: train(options.port, labels, recorder, options.seed)
         )
-        with serving(photos[0].path.parent, LATENCY_SECONDS, RATE) as store:
-            arguments = ["--cache", str(options.cache), "--port", str(store.port)]
-            arguments += ["--quick"] if options.quick else []
-            comparison = compare(options, __file__, *arguments, helper=store.pid)
-    except (NoPhotographs, ArmFailed, OSError) as error:
-        print(f"object_store.py: {error}", file=sys.stderr)
-        return 1
+    say(
+        f"The store is a server of this example: {len(photos)} objects on 127.0.0.1, "
+        f"{LATENCY_SECONDS * 1e3:g} ms to the first byte and {RATE:g} objects a second in all, "
+        "both made in the server; one connection an object."
+    )
+    with serving(photos[0].path.parent, LATENCY_SECONDS, RATE) as store:
+        arguments = ["--cache", str(options.cache), "--port", str(store.port)]
+        comparison = compare(options, __file__, *arguments, helper=store.pid)
     print_table(comparison, "record")
     if comparison.gpuutil is not None:
         print_acts(comparison.gpuutil)
@@ -165,4 +164,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(__file__, main)

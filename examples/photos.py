@@ -8,8 +8,6 @@ gain beside the most that the CPUs of this machine allow.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import torch
@@ -17,11 +15,12 @@ from PIL import Image
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
-from _arms import ArmFailed, Comparison, compare, parser
+from _arms import Comparison, compare, parser
+from _entry import run_main
 from _machine import usable_cpus
-from _photo_files import NoPhotographs, Photo, PhotoSet, default_cache, photos_with_news
+from _photo_files import Photo, PhotoSet, default_cache, photos_with_news
 from _recorder import Recorder, run_arm
-from _summary import print_acts, print_remarks, print_table, say
+from _summary import print_acts, print_reached, print_remarks, print_table, say
 from _vision import augment, small_convnet
 
 BATCH = 16
@@ -52,7 +51,7 @@ def train(photos: list[Photo], recorder: Recorder, seed: int) -> None:
     dataset = Photos(photos)
     loader = DataLoader(dataset, batch_size=BATCH, shuffle=True, drop_last=True)
     model = small_convnet(dataset.classes)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 
     def learn(images: torch.Tensor, labels: torch.Tensor) -> float:
         loss = cross_entropy(model(images), labels)
@@ -74,7 +73,7 @@ def train(photos: list[Photo], recorder: Recorder, seed: int) -> None:
                 break
 
     if not recorder.with_gpuutil:
-        recorder.price(dataset.__getitem__, lambda: learn(images, labels))
+        recorder.price(dataset, lambda: learn(images, labels))
 
 
 def print_ceiling(comparison: Comparison) -> float:
@@ -105,15 +104,7 @@ def print_ceiling(comparison: Comparison) -> float:
         f"the ceiling is the training alone, {alone / trainer:.1f}x.",
         indent=2,
     )
-    if comparison.gpuutil is not None:
-        last = comparison.gpuutil.last_third_samples_per_second
-        whole = comparison.gpuutil.samples_per_second
-        say(
-            f"Reached: {last / plain.last_third_samples_per_second:.2f}x in the last third, "
-            f"{whole / plain.samples_per_second:.2f}x over the whole arm, start-up and trials "
-            "included.",
-            indent=2,
-        )
+    print_reached(comparison)
     if cpus <= 1:
         say("One CPU has nothing to overlap with: no change of the loader can help here.", 2)
     return ceiling
@@ -125,16 +116,10 @@ def main() -> int:
         "--cache", type=Path, default=default_cache(), help="folder of the files (%(default)s)"
     )
     options = options_parser.parse_args()
-    photo_set = QUICK if options.quick else FULL
-    try:
-        photos = photos_with_news(options.cache, photo_set)
-        if options.arm:
-            return run_arm(options, BATCH, lambda recorder: train(photos, recorder, options.seed))
-        arguments = ["--cache", str(options.cache), *(["--quick"] if options.quick else [])]
-        comparison = compare(options, __file__, *arguments)
-    except (NoPhotographs, ArmFailed, OSError) as error:
-        print(f"photos.py: {error}", file=sys.stderr)
-        return 1
+    photos = photos_with_news(options.cache, QUICK if options.quick else FULL)
+    if options.arm:
+        return run_arm(options, BATCH, lambda recorder: train(photos, recorder, options.seed))
+    comparison = compare(options, __file__, "--cache", str(options.cache))
     print_table(comparison, "image")
     if comparison.gpuutil is not None:
         print_acts(comparison.gpuutil)
@@ -144,4 +129,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(__file__, main)

@@ -9,10 +9,7 @@ nothing to have it there.
 
 from __future__ import annotations
 
-import argparse
 import random
-import statistics
-import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +19,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, IterableDataset
 
-from _arms import Arm, ArmFailed, Comparison, compare, parser
+from _arms import Comparison, compare, parser
+from _entry import ExampleError, run_main
 from _recorder import Recorder, run_arm
 from _summary import print_acts, print_remarks, print_table, say
 
 BATCH = 16
 LENGTH = 96
-MODULES = 12
+MODULES = 8
 
 
 def library_modules(count: int, seed: int) -> list[Path]:
@@ -36,7 +34,7 @@ def library_modules(count: int, seed: int) -> list[Path]:
     library = Path(sysconfig.get_paths()["stdlib"])
     modules = [path for path in sorted(library.glob("*.py")) if path.stat().st_size > 8000]
     if not modules:
-        raise OSError(f"this Python has no sources of its library in {library}")
+        raise ExampleError(f"this Python has no sources of its library in {library}")
     return random.Random(seed).sample(modules, min(count, len(modules)))
 
 
@@ -94,13 +92,18 @@ def train(paths: list[Path], recorder: Recorder, seed: int) -> None:
 
 def print_verdict(comparison: Comparison) -> None:
     """Puts the difference of the arms beside the difference of the two runs of one arm."""
-    if comparison.gpuutil is None:
-        return
     plain, fast = comparison.plain, comparison.gpuutil
+    if fast is None:
+        return
     ratio = fast.last_third_samples_per_second / plain.last_third_samples_per_second
-    noise = max(_spread(plain), _spread(fast))
+    noise = max(plain.spread_ratio, fast.spread_ratio)
     say()
-    say("Nothing to change here is the right answer: the step is the network's own work.")
+    if fast.kept_changes:
+        say(
+            "gpuutil kept a change here; the step is the network's own work, so look at its ledger."
+        )
+    else:
+        say("Nothing was changed, and rightly so: the step is the network's own work.")
     say(
         f"The last thirds differ by {100 * (ratio - 1):+.1f} % between the arms, and by "
         f"{100 * noise:.1f} % between two runs of the same arm.",
@@ -108,22 +111,12 @@ def print_verdict(comparison: Comparison) -> None:
     )
 
 
-def _spread(arm: Arm) -> float:
-    """How far the runs of one arm lie apart, by their median steps."""
-    medians = [statistics.median(half.result["step_seconds"]) for half in arm.halves]
-    return max(medians) / min(medians) - 1
-
-
 def main() -> int:
-    options = parser(__doc__, steps=200).parse_args()
-    try:
-        paths = library_modules(2 if options.quick else MODULES, options.seed)
-        if options.arm:
-            return run_arm(options, BATCH, lambda recorder: train(paths, recorder, options.seed))
-        comparison = compare(options, __file__, *(["--quick"] if options.quick else []))
-    except (ArmFailed, OSError) as error:
-        print(f"text_lm.py: {error}", file=sys.stderr)
-        return 1
+    options = parser(__doc__, steps=600).parse_args()
+    paths = library_modules(2 if options.quick else MODULES, options.seed)
+    if options.arm:
+        return run_arm(options, BATCH, lambda recorder: train(paths, recorder, options.seed))
+    comparison = compare(options, __file__)
     print_table(comparison, "passage")
     if comparison.gpuutil is not None:
         print_acts(comparison.gpuutil)
@@ -134,4 +127,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(__file__, main)

@@ -1,13 +1,13 @@
 // Sources: Politis and Romano, "A circular block-resampling procedure for stationary data" (1992);
-// Politis and White, "Automatic block-length selection for the dependent bootstrap" (2004), with the correction of
-// Patton, Politis and White (2009). Widening: the variance of a block bootstrap is that of a spectrum under a
-// Bartlett window, with 3 n / (2 length) equivalent degrees of freedom (Priestley 1981, table 6.2).
+// Politis and White, "Automatic block-length selection for the dependent bootstrap" (2004), with
+// the correction of Patton, Politis and White (2009). Widening: the variance of a block bootstrap
+// is that of a spectrum under a Bartlett window, with 3 n / (2 length) equivalent degrees of
+// freedom at frequency 0 (Priestley 1981, chapter 6).
 #include "base/bootstrap.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -19,9 +19,9 @@ namespace {
 
 constexpr size_t kMinBlocks = 4;
 
-// What the median of a series sees of each value: on which side of it the value lies. The median
-// is to first order linear in these signs, so their memory is the one that counts, and a spike weighs no
-// more than any other value.
+// What the median of a series sees of each value: on which side of it the value lies. The median is
+// to first order linear in these signs, so their memory is the one that counts, and a spike weighs
+// no more than any other value.
 std::vector<double> median_signs(std::span<const double> series) {
   const double centre = median(series).value();
   std::vector<double> signs;
@@ -35,9 +35,9 @@ std::vector<double> median_signs(std::span<const double> series) {
   return signs;
 }
 
-// How many times its raw width an interval must have for `blocks` = n / length: each block spends some
-// of its variance on the mean of the circle, and a spread estimated from few blocks is itself uncertain (Student's
-// t in place of the normal, by the expansion in Abramowitz and Stegun 26.7.5).
+// How many times its raw width an interval must have for `blocks` = n / length: each block spends
+// some of its variance on the mean of the circle, and a spread estimated from few blocks is itself
+// uncertain (Student's t in place of the normal, by the expansion in Abramowitz and Stegun 26.7.5).
 double widening(double blocks, double tail) {
   double low = 0;
   double high = 40;  // bisect for the normal quantile of `tail`
@@ -58,22 +58,39 @@ double autocovariance(std::span<const double> centred, size_t lag) {
   return sum / static_cast<double>(centred.size());
 }
 
-// Draws medians of circular block resamples of one sample. The sample is sorted once; a resample is then only
-// a count of how often each rank was drawn, and its median is found by walking those counts.
+// The last lag before five correlations in a row look like noise; 0 for white noise.
+size_t memory_length(std::span<const double> centred) {
+  constexpr size_t kQuietRun = 5;
+  const auto n = static_cast<double>(centred.size());
+  const double noise = 2 * std::sqrt(std::log10(n) / n) * autocovariance(centred, 0);
+  size_t memory = 0;
+  for (size_t lag = 1; lag <= std::min(memory + kQuietRun, centred.size() / 2); ++lag) {
+    if (std::abs(autocovariance(centred, lag)) > noise) memory = lag;
+  }
+  return memory;
+}
+
+// Draws medians of circular block resamples of one sample. The sample is sorted once; a resample is
+// then only a count of how often each rank was drawn, and its median is found by walking those
+// counts.
 class MedianResampler {
  public:
   MedianResampler(std::span<const double> series, size_t block_length)
-      : size_(series.size()), block_(block_length), sorted_(series.begin(), series.end()) {
-    std::sort(sorted_.begin(), sorted_.end());
+      : size_(series.size()),
+        block_(block_length),
+        sorted_(size_),
+        ranks_(size_ + block_),
+        counts_(size_) {
     std::vector<uint32_t> order(size_);
     std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t x, uint32_t y) { return series[x] < series[y]; });
-    ranks_.resize(size_ + block_);
-    for (size_t i = 0; i < size_; ++i) ranks_[order[i]] = static_cast<uint32_t>(i);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t x, uint32_t y) { return series[x] < series[y]; });
+    for (size_t rank = 0; rank < size_; ++rank) {
+      sorted_[rank] = series[order[rank]];
+      ranks_[order[rank]] = static_cast<uint32_t>(rank);
+    }
     // The circle, unrolled far enough for a block that starts at the last value.
     std::copy_n(ranks_.begin(), block_, ranks_.begin() + static_cast<std::ptrdiff_t>(size_));
-    counts_.resize(size_);
   }
 
   double sample_median() const {
@@ -108,7 +125,7 @@ class MedianResampler {
   size_t size_;
   size_t block_;
   std::vector<double> sorted_;
-  std::vector<uint32_t> ranks_;   // of the values in time order
+  std::vector<uint32_t> ranks_;   // of the values in time order, then again of the first block
   std::vector<uint32_t> counts_;  // by rank, of the current draw
 };
 
@@ -132,24 +149,15 @@ size_t suggest_block_length(std::span<const double> series) {
   const size_t longest = size / kMinBlocks;
   const size_t shortest = std::min(longest, static_cast<size_t>(std::ceil(std::cbrt(n))));
   const std::vector<double> signs = median_signs(series);
-  const double variance = autocovariance(signs, 0);
-  if (!(variance > 0)) return shortest;
-
-  // The memory ends at the first lag after which `quiet_run` correlations in a row look like noise.
-  const double noise = 2 * std::sqrt(std::log10(n) / n);
-  const size_t quiet_run = 5;
-  const size_t max_lag = size / 2;
-  size_t memory = 0;
-  for (size_t lag = 1; lag <= max_lag && lag <= memory + quiet_run; ++lag) {
-    if (std::abs(autocovariance(signs, lag)) >= noise * variance) memory = lag;
-  }
+  const size_t memory = memory_length(signs);
   if (memory == 0) return shortest;
 
-  // The length that minimises the error of the variance estimate is (2 g^2 / d)^(1/3) n^(1/3), where g sums
-  // lag times covariance and d is 4/3 of the squared spectrum at 0, both under a flat-top window (1 up to half
-  // of its width, then falling to 0). An interval that is too narrow is worse than one too wide: twice that.
-  const size_t width = std::min(2 * memory, max_lag);
-  double spectrum = variance;
+  // The length that minimises the error of the variance estimate is (2 g^2 / d)^(1/3) n^(1/3),
+  // where g sums lag times covariance and d is 4/3 of the squared spectrum at 0, both under a
+  // flat-top window (1 up to half of its width, then falling to 0). An interval that is too narrow
+  // is worse than one that is too wide: twice that length.
+  const size_t width = std::min(2 * memory, size / 2);
+  double spectrum = autocovariance(signs, 0);
   double slope = 0;
   for (size_t lag = 1; lag <= width; ++lag) {
     const double place = static_cast<double>(lag) / static_cast<double>(width);
@@ -157,7 +165,7 @@ size_t suggest_block_length(std::span<const double> series) {
     spectrum += weight;
     slope += weight * static_cast<double>(lag);
   }
-  if (!(spectrum > 0)) return longest;  // the estimate broke down: the memory is too long for this series
+  if (!(spectrum > 0)) return longest;  // the memory is too long for this series to tell
   const double ratio = slope / spectrum;
   const double length = 2 * std::ceil(std::cbrt(1.5 * ratio * ratio * n));
   return std::clamp(static_cast<size_t>(std::min(length, n)), shortest, longest);

@@ -1,5 +1,5 @@
-// The engine's clocks, in integer nanoseconds. Any thread, no lock, no allocation.
-// Host time is CLOCK_MONOTONIC everywhere; the conversion from a device's clock lives with its collector.
+// The engine's clocks, in integer nanoseconds. Any thread, no lock, no allocation. Host time is
+// CLOCK_MONOTONIC everywhere; the conversion from a device's clock lives with its collector.
 #pragma once
 
 #include <ctime>

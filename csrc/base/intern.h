@@ -1,6 +1,6 @@
-// Names as small numbers, so that an event carries four bytes in place of a string.
-// Any thread; every call takes one mutex, which is fine because hooks intern a name once and keep its id.
-// Never call it in a forked child: another thread may have held the mutex at the fork.
+// Names as small numbers, so that an event carries four bytes in place of a string. Any thread;
+// every call takes one mutex, which is fine because hooks intern a name once and keep its id. Never
+// call it in a forked child: another thread may have held the mutex at the fork.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,8 @@ QuantileSketch::QuantileSketch(double relative_error, size_t max_buckets)
     : relative_error_(relative_error),
       log_growth_(std::log1p(relative_error) - std::log1p(-relative_error)),
       max_buckets_(max_buckets) {
-  if (!(relative_error >= 1e-6 && relative_error < 1)) {  // the lower end keeps buckets within int32_t
+  // The lower end keeps the numbers of buckets within int32_t.
+  if (!(relative_error >= 1e-6 && relative_error < 1)) {
     throw std::invalid_argument("relative_error must be at least 1e-6 and below 1");
   }
   if (max_buckets == 0) throw std::invalid_argument("max_buckets must be at least 1");
@@ -57,7 +58,7 @@ uint64_t& QuantileSketch::counter(int32_t bucket) {
 
 bool QuantileSketch::add(double value) {
   if (!(value >= 0) || value > std::numeric_limits<double>::max()) return false;
-  if (value < std::numeric_limits<double>::min()) {  // zero, or too small to have its full precision
+  if (value < std::numeric_limits<double>::min()) {  // zero, or too small for full precision
     ++zeros_;
   } else {
     ++counter(bucket_of(value));

@@ -13,7 +13,8 @@ namespace gpuutil {
 class QuantileSketch {
  public:
   static constexpr double kDefaultRelativeError = 0.01;
-  // With 1 % error, 2048 buckets span a factor of 6e17: nanoseconds to decades. 16 KiB when all are used.
+  // With 1 % error, 2048 buckets span a factor of 6e17: nanoseconds to decades. 16 KiB when all are
+  // used.
   static constexpr size_t kDefaultMaxBuckets = 2048;
 
   // `relative_error` in [1e-6, 1), `max_buckets` at least 1; std::invalid_argument otherwise.
@@ -27,8 +28,8 @@ class QuantileSketch {
   // False, and nothing changes, where the two were made with different errors.
   bool merge(const QuantileSketch& other);
 
-  // The value of rank floor(q (n - 1)), counted from 0 in sorted order, within relative_error() of the exact
-  // one; zeros are exact. std::nullopt where nothing was added or q is outside [0, 1].
+  // The value of rank floor(q (n - 1)), counted from 0 in sorted order, within relative_error() of
+  // the exact one; zeros are exact. std::nullopt where nothing was added or q is outside [0, 1].
   std::optional<double> quantile(double q) const;
 
   uint64_t count() const { return count_; }
@@ -43,7 +44,8 @@ class QuantileSketch {
  private:
   int32_t bucket_of(double value) const;
   double value_of(int32_t bucket) const;
-  // The counter of a bucket, after making room for it; that of the lowest one kept where it lies below.
+  // The counter of a bucket, after making room for it; that of the lowest one kept where it lies
+  // below.
   uint64_t& counter(int32_t bucket);
 
   double relative_error_;

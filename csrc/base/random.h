@@ -1,5 +1,5 @@
-// A small seeded generator of our own: decisions repeat under a seed and no stream of the user's is ever
-// touched. Not thread-safe, not for secrets; the seed always comes from the caller.
+// A small seeded generator of our own: decisions repeat under a seed and no stream of the user's is
+// ever touched. Not thread-safe, not for secrets; the seed always comes from the caller.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace gpuutil {
 
-// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed word for each call; spreads a seed over a state.
+// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed word for each call; spreads a seed over a
+// state.
 constexpr uint64_t split_mix_64(uint64_t& state) noexcept {
   state += 0x9e3779b97f4a7c15u;
   uint64_t mixed = state;
@@ -37,8 +38,8 @@ class Random {
     return result;
   }
 
-  // Uniform over 0 … n - 1, without modulo bias; 0 for n = 0. Multiply, and reject the few products that
-  // would favour some results (Lemire 2019).
+  // Uniform over 0 .. n - 1, without modulo bias; 0 for n = 0. Multiply, and reject the few
+  // products that would favour some results (Lemire 2019).
   constexpr uint64_t below(uint64_t n) noexcept {
     Wide product = Wide{next()} * n;
     if (static_cast<uint64_t>(product) < n) {

@@ -1,6 +1,7 @@
-// Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
-// than the other", Ann. Math. Statist. 18 (1947): the recurrence for the exact distribution of U and its mean and
-// variance. The variance under ties is that of Lehmann, "Nonparametrics" (1975), section 1.4.
+// Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically
+// larger than the other", Ann. Math. Statist. 18 (1947): the recurrence for the exact distribution
+// of U and its mean and variance. The variance under ties is that of Lehmann, "Nonparametrics"
+// (1975), section 1.4.
 #include "base/rank_test.h"
 
 #include <algorithm>
@@ -45,11 +46,11 @@ Ranks rank(std::span<const double> a, std::span<const double> b) {
   return ranks;
 }
 
-// P(U >= u) under the null hypothesis, for samples of m and n values without ties. Of the orderings of the
-// two samples, those in which the greatest value comes from the first sample have n pairs more than
-// the ordering without it: ways(m, n, u) = ways(m - 1, n, u - n) + ways(m, n - 1, u).
+// P(U >= u) under the null hypothesis, for samples of m and n values without ties. Of the orderings
+// of the two samples, those in which the greatest value comes from the first sample have n pairs
+// more than the ordering without it: ways(m, n, u) = ways(m - 1, n, u - n) + ways(m, n - 1, u).
 double exact_tail(size_t m, size_t n, size_t u) {
-  using Ways = std::array<double, kExactLimit * kExactLimit + 1>;  // at most C(16, 8): exact in a double
+  using Ways = std::array<double, kExactLimit * kExactLimit + 1>;  // counts up to C(16, 8): exact
   std::array<Ways, kExactLimit + 1> row{};  // row[i]: ways by u for i values in the first sample
   for (size_t i = 0; i <= m; ++i) row[i][0] = 1;  // the second sample still empty
   for (size_t j = 1; j <= n; ++j) {
@@ -86,7 +87,7 @@ std::optional<RankTest> rank_test(std::span<const double> a, std::span<const dou
   }
   const double total = m + n;
   const double variance = m * n / 12 * (total + 1 - ranks.tie_term / (total * (total - 1)));
-  if (!(variance > 0)) return result;  // all values equal: nothing speaks against the null hypothesis
+  if (!(variance > 0)) return result;  // all values are equal
   const double sigma = std::sqrt(variance);
   const double mean = m * n / 2;
   // U moves in steps of one (of one half at ties): P(U >= u) is the normal tail from u - 1/2.

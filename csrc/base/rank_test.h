@@ -1,6 +1,6 @@
-// The Mann-Whitney (Wilcoxon rank sum) test: do values of one sample tend to be greater than those of
-// another? Pure, any thread. It takes the values as independent; step times are autocorrelated, which
-// makes its p too small, so a verdict also needs the block bootstrap (base/bootstrap.h).
+// The Mann-Whitney (Wilcoxon rank sum) test: do values of one sample tend to be greater than those
+// of another? Pure, any thread. It takes the values as independent; step times are autocorrelated,
+// which makes its p too small, so a verdict also needs the block bootstrap (base/bootstrap.h).
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct RankTest {
   bool exact = false;      // from the exact distribution; else the normal approximation
 };
 
-// Exact up to 8 values each without ties; beyond that, the normal approximation with corrections for ties
-// and continuity. Values must not be NaN. std::nullopt where a sample is empty.
+// Exact up to 8 values each without ties; beyond that, the normal approximation with corrections
+// for ties and continuity. Values must not be NaN. std::nullopt where a sample is empty.
 std::optional<RankTest> rank_test(std::span<const double> a, std::span<const double> b);
 
 }  // namespace gpuutil

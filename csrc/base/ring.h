@@ -1,6 +1,6 @@
-// A lock-free queue of fixed capacity between one producer thread and one consumer thread. It does not
-// block, grow or overwrite: what finds it full is dropped and counted.
-// After fork() the child has a private copy that nobody drains; using it there is harmless.
+// A lock-free queue of fixed capacity between one producer thread and one consumer thread. It does
+// not block, grow or overwrite: what finds it full is dropped and counted. After fork() the child
+// has a private copy that nobody drains; using it there is harmless.
 #pragma once
 
 #include <atomic>
@@ -45,9 +45,9 @@ class SpscRing {
     return true;
   }
 
-  // Consumer. Calls fn(const T&) for what was there when the call began, oldest first, and returns how
-  // many; a fast producer cannot keep the consumer here. A slot is given back after its fn, also where
-  // fn throws, so nothing is delivered twice.
+  // Consumer. Calls fn(const T&) for what was there when the call began, oldest first, and returns
+  // how many; a fast producer cannot keep the consumer here. A slot is given back after its fn,
+  // also where fn throws, so nothing is delivered twice.
   template <class Fn>
   size_t drain(Fn&& fn) {
     const uint64_t begin = tail_.load(std::memory_order_relaxed);
@@ -71,7 +71,7 @@ class SpscRing {
 
   // Forgets contents and drops. Only while neither side is in push() or drain().
   void clear() noexcept {
-    const uint64_t head = head_.load(std::memory_order_relaxed);
+    const uint64_t head = head_.load(std::memory_order_acquire);
     tail_.store(head, std::memory_order_release);
     known_tail_.store(head, std::memory_order_relaxed);
     dropped_.store(0, std::memory_order_relaxed);
@@ -86,9 +86,10 @@ class SpscRing {
 
   std::byte* slot(uint64_t at) noexcept { return slots_ + (at & (Capacity - 1)) * sizeof(T); }
 
-  // Indices count for ever and are masked on use. The producer's line: written by push() only. Its last
-  // known tail saves a read of the consumer's line until the ring looks full. It and the drop counter
-  // are atomic (and cost nothing for it) so that a ring may pass from a dead thread to a new one.
+  // Indices count for ever and are masked on use. The producer's line: written by push() only. Its
+  // last known tail saves a read of the consumer's line until the ring looks full. It and the drop
+  // counter are atomic (and cost nothing for it) so that a ring may pass from a dead thread to a
+  // new one.
   alignas(kCacheLineBytes) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> known_tail_{0};
   std::atomic<uint64_t> dropped_{0};

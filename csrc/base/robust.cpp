@@ -23,7 +23,8 @@ std::optional<double> quantile_in_place(std::span<double> values, double q) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(low);
   std::nth_element(values.begin(), at, values.end());
   if (fraction == 0) return *at;
-  // nth_element left everything not smaller behind `at`; fraction > 0 implies that something is there.
+  // nth_element left everything not smaller behind `at`; fraction > 0 implies that something is
+  // there.
   return std::lerp(*at, *std::min_element(at + 1, values.end()), fraction);
 }
 

@@ -108,6 +108,7 @@ void bind_hooks(py::module_& module) {
     hot.resolve = resolve.release().ptr();
   });
   module.def("detach_hooks", &hot_path_stop);
+  module.def("hot_path_cost_ns", &hot_path_cost_ns, py::arg("rounds"), py::arg("native_only") = false);
   module.def("iter_begin", [](uint32_t loader) { emit_now(EventKind::iter_begin, loader); });
   module.def("iter_end", [](uint32_t loader) { emit_now(EventKind::iter_end, loader); });
   module.def("mark_step", [] { emit_now(EventKind::user_step); });

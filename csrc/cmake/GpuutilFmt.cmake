@@ -1,12 +1,12 @@
-# fmt as a header-only library: the system's, or the headers that PyPI's cmeel-fmt brings (found through
-# CMAKE_PREFIX_PATH or the interpreter that builds).
+# fmt as a header-only library: the system's, or the headers that PyPI's cmeel-fmt brings (found
+# through CMAKE_PREFIX_PATH or the interpreter that builds).
 find_package(fmt 9 CONFIG QUIET)
 if(NOT fmt_FOUND)
   find_package(Python QUIET COMPONENTS Interpreter)
   if(Python_FOUND)
     execute_process(
       COMMAND ${Python_EXECUTABLE} -c
-              "import importlib.metadata as m, os; print(os.path.realpath(m.distribution('cmeel-fmt').locate_file('cmeel.prefix')))"
+              "import importlib.metadata as m; print(m.distribution('cmeel-fmt').locate_file('cmeel.prefix'))"
       OUTPUT_VARIABLE GPUUTIL_CMEEL_PREFIX
       OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
@@ -15,6 +15,7 @@ if(NOT fmt_FOUND)
   endif()
 endif()
 if(NOT fmt_FOUND)
-  message(FATAL_ERROR "gpuutil needs fmt 9 or newer: pip install cmeel-fmt, or install the system's package (libfmt-dev).")
+  message(FATAL_ERROR " gpuutil needs fmt 9 or newer: pip install cmeel-fmt, "
+    "or install the system's package (libfmt-dev).")
 endif()
 message(STATUS "gpuutil: fmt ${fmt_VERSION}")

@@ -1,16 +1,19 @@
-# The target gpuutil_torch: headers and libraries of the PyTorch that the building interpreter imports.
-# No find_package(Torch): on a CUDA build of PyTorch it enables the CUDA language and wants nvcc.
+# The target gpuutil_torch: headers and libraries of the PyTorch that the building interpreter
+# imports. No find_package(Torch): on a CUDA build of PyTorch it enables the CUDA language and wants
+# nvcc.
 #
-# PYTHONPATH is unset for the question because that is how pip hides the environment's own packages from an isolated
-# build: without it the interpreter sees the PyTorch that the module will run with. Where isolation is a whole
-# environment of its own (uv, build), PyTorch stays invisible and the message below says what to do.
+# PYTHONPATH is unset for the question because that is how pip hides the environment's own packages
+# from an isolated build: without it the interpreter sees the PyTorch that the module will run with.
+# Where isolation is a whole environment of its own (uv, build), PyTorch stays invisible and the
+# message below says what to do.
 set(_ask [=[
 import importlib.util, os, sys
 if importlib.util.find_spec("torch") is None:
     sys.exit(3)
 import torch
-folder = os.path.dirname(os.path.realpath(torch._C.__file__))  # torch.__file__ is elsewhere in editable installs
-print(folder, torch.__version__, torch.version.git_version or "", int(torch.compiled_with_cxx11_abi()), sep=";")
+# Not torch.__file__: where PyTorch is an editable install, that is in its sources.
+print(os.path.dirname(os.path.realpath(torch._C.__file__)), torch.__version__,
+      torch.version.git_version or "", int(torch.compiled_with_cxx11_abi()), sep=";")
 ]=])
 execute_process(
   COMMAND ${CMAKE_COMMAND} -E env --unset=PYTHONPATH "${Python_EXECUTABLE}" -c "${_ask}"
@@ -19,9 +22,14 @@ execute_process(
   ERROR_VARIABLE _error
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 if(_failed EQUAL 3)
-  message(FATAL_ERROR "gpuutil: PyTorch is not importable by ${Python_EXECUTABLE}; install it there first, then: ${Python_EXECUTABLE} -m pip install --no-build-isolation .")
+  # The leading space keeps CMake from breaking the line.
+  message(FATAL_ERROR " gpuutil: PyTorch is not importable by ${Python_EXECUTABLE}; "
+    "install torch there, then run: ${Python_EXECUTABLE} -m pip install . "
+    "(with uv or build: also install scikit-build-core, pybind11, cmeel-fmt and ninja there, "
+    "and add --no-build-isolation)")
 elseif(_failed)
-  message(FATAL_ERROR "gpuutil: PyTorch is installed for ${Python_EXECUTABLE} but its import fails:\n${_error}")
+  message(FATAL_ERROR
+    " gpuutil: ${Python_EXECUTABLE} finds PyTorch but fails to import it:\n${_error}")
 endif()
 
 list(GET _answer 0 GPUUTIL_TORCH_DIR)
@@ -30,7 +38,8 @@ list(GET _answer 2 GPUUTIL_TORCH_GIT)
 list(GET _answer 3 GPUUTIL_TORCH_CXX11_ABI)
 # The device-agnostic allocator interface that hooks/torch reads begins with 2.9.
 if(GPUUTIL_TORCH_VERSION VERSION_LESS 2.9)
-  message(FATAL_ERROR "gpuutil needs PyTorch 2.9 or newer, and ${Python_EXECUTABLE} has ${GPUUTIL_TORCH_VERSION}.")
+  message(FATAL_ERROR " gpuutil needs PyTorch 2.9 or newer, and ${Python_EXECUTABLE} has "
+    "${GPUUTIL_TORCH_VERSION}.")
 endif()
 message(STATUS "gpuutil: PyTorch ${GPUUTIL_TORCH_VERSION} in ${GPUUTIL_TORCH_DIR}")
 
@@ -38,7 +47,7 @@ add_library(gpuutil_torch INTERFACE)
 target_include_directories(gpuutil_torch SYSTEM INTERFACE ${GPUUTIL_TORCH_DIR}/include
                            ${GPUUTIL_TORCH_DIR}/include/torch/csrc/api/include)
 target_compile_definitions(gpuutil_torch INTERFACE
-  NDEBUG  # in every build type: the headers carry checks that fail against a release build of PyTorch
+  NDEBUG  # in every build type: the headers' checks fail against a release build of PyTorch
   _GLIBCXX_USE_CXX11_ABI=${GPUUTIL_TORCH_CXX11_ABI}
   GPUUTIL_TORCH_VERSION="${GPUUTIL_TORCH_VERSION}"
   GPUUTIL_TORCH_GIT="${GPUUTIL_TORCH_GIT}"

@@ -50,9 +50,10 @@ Recorder* RecorderRegistry::register_this_thread() noexcept {
   if (recorder == nullptr) {
     refused_threads_.fetch_add(1, std::memory_order_relaxed);
   } else {
-    // What an earlier generation left in the ring is dropped here and not in reset(): there its thread might
-    // just be pushing. Nobody drains it before the generation below says so.
-    if (recorder->generation_.load(std::memory_order_relaxed) != generation) recorder->ring_.clear();
+    // What an earlier generation left in the ring is dropped here and not in reset(): there its
+    // thread might just be pushing. Nobody drains it before the generation below says so.
+    const bool current = recorder->generation_.load(std::memory_order_relaxed) == generation;
+    if (!current) recorder->ring_.clear();
     recorder->thread_id_.store(thread_id, std::memory_order_relaxed);
     recorder->is_main_thread_.store(thread_id == getpid(), std::memory_order_relaxed);
     recorder->generation_.store(generation, std::memory_order_release);
@@ -61,8 +62,9 @@ Recorder* RecorderRegistry::register_this_thread() noexcept {
   return recorder;
 }
 
-// In this order: the one that this thread had before, one whose thread is gone, a new one. A dead thread's is
-// taken in the same generation only once drained, so that its events are still told under its own id.
+// In this order: the one that this thread had before, one whose thread is gone, a new one. A dead
+// thread's is taken in the same generation only once drained, so that its events are still told
+// under its own id.
 Recorder* RecorderRegistry::find_recorder(int32_t thread_id, uint64_t generation) noexcept {
   const size_t count = count_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < count; ++i) {

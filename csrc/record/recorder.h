@@ -1,6 +1,7 @@
-// Who writes events where: one ring for each thread, found through a thread_local pointer.
-// Hooks call emit() on any thread: a lock once a thread, afterwards lock-free and without allocation. One
-// engine thread calls drain(). Nothing here looks into events. In a forked child all of it is a no-op.
+// Who writes events where: one ring for each thread, found through a thread_local pointer. Hooks
+// call emit() on any thread: a lock once a thread, afterwards lock-free and without allocation. One
+// engine thread calls drain(). Nothing here looks into events. In a forked child all of it is a
+// no-op.
 #pragma once
 
 #include <array>
@@ -64,16 +65,17 @@ class RecorderRegistry {
     return false;
   }
 
-  // The recorder of the calling thread; nullptr where there was none left, and in a forked child. Ask
-  // again for each event instead of keeping it: reset() gives it a new meaning.
+  // The recorder of the calling thread; nullptr where there was none left, and in a forked child.
+  // Ask again for each event instead of keeping it: reset() gives it a new meaning.
   Recorder* this_thread() noexcept {
     if (inert()) return nullptr;
     const uint64_t generation = generation_.load(std::memory_order_acquire);
     return mine_.generation == generation ? mine_.recorder : register_this_thread();
   }
 
-  // Engine thread. Calls fn(const Recorder&, const Event&), in order within a recorder, recorder by recorder,
-  // for what was there when the turn of each came. No lock is held. Returns the number of events.
+  // Engine thread. Calls fn(const Recorder&, const Event&), in order within a recorder, recorder by
+  // recorder, for what was there when the turn of each came. No lock is held. Returns the number of
+  // events.
   template <class Fn>
   size_t drain(Fn&& fn) {
     if (inert()) return 0;
@@ -85,9 +87,9 @@ class RecorderRegistry {
     return drained;
   }
 
-  // Forgets all events, threads and counts, in constant time; every thread registers anew at its next
-  // event. Hooks may go on emitting; drain() must not be running. Keeps the memory for reuse: at most
-  // kMaxRecorders recorders exist however often this is called.
+  // Forgets all events, threads and counts, in constant time; every thread registers anew at its
+  // next event. Hooks may go on emitting; drain() must not be running. Keeps the memory for reuse:
+  // at most kMaxRecorders recorders exist however often this is called.
   void reset() noexcept;
 
   // Any thread. Since construction or reset().
@@ -119,13 +121,13 @@ class RecorderRegistry {
   static constinit thread_local Mine mine_;
 
   const ThreadAlive alive_;
-  // No two registries, nor one before and after a reset(), share a number, so a thread_local pointer left by
-  // another is never followed.
+  // No two registries, nor one before and after a reset(), share a number, so a thread_local
+  // pointer left by another is never followed.
   std::atomic<uint64_t> generation_;
   std::atomic<uint64_t> refused_events_{0};
   std::atomic<uint64_t> refused_threads_{0};
   std::mutex mutex_;  // registration and reset
-  std::array<std::unique_ptr<Recorder>, kMaxRecorders> recorders_;  // grows only; [0, count_) are set
+  std::array<std::unique_ptr<Recorder>, kMaxRecorders> recorders_;  // [0, count_) are set, for good
   std::atomic<size_t> count_{0};
 };
 

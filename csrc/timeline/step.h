@@ -22,10 +22,11 @@ enum StepMark : uint32_t {
 
 struct Step {
   int64_t index = 0;         // 0-based, over the whole run
-  int64_t epoch = 0;
+  int64_t epoch = 0;         // in which it ended
   int64_t begin_ns = 0;      // end of the previous step
   int64_t end_ns = 0;
   PhaseTimes phases;         // total() == end_ns - begin_ns, to the nanosecond
+  PhaseTimes earlier;        // the part of `phases` before an epoch turn inside it: not of this step's epoch
   int64_t samples = 0;       // 0 where unknown
   uint32_t micro_steps = 0;  // batches fetched in it
   uint32_t optimizer_ends = 0;

@@ -38,6 +38,8 @@ struct Proposal {
   double risk = 1;              // >= 1; divides the rank
   bool cheap_flip = false;      // may be switched every few steps: interleave A/B/A/B
   int32_t settle_steps = 5;     // steps in flight that predate the change
+  int32_t burst_steps = 1;      // with so many workers their batches come in bursts: only means over so many steps compare
+  bool saving = false;          // wanted for what it saves (fewer workers): kept where it loses nothing
 };
 
 enum class CommandKind : uint8_t { apply, revert };

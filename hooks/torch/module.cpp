@@ -1,5 +1,6 @@
-// The Python module `gpuutil._torch`: plain C API, so that it carries no second copy of a binding library beside
-// PyTorch's own. Loaded only if it was built for the running PyTorch (hooks/torch_module.py).
+// The Python module `gpuutil._torch`: plain C API, so that it carries no second copy of a binding
+// library beside PyTorch's own. Loaded only if it was built for the running PyTorch
+// (hooks/torch_module.py).
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -77,17 +78,20 @@ PyObject* device_memory_stats(PyObject* /*module*/, PyObject* args) {
 
 PyMethodDef kMethods[] = {
     {"connect", connect, METH_O,
-     "connect(capsule)\n\nTakes the recorder table of _core and gives it the switch of the operator observer."},
+     "connect(capsule)\n\nTakes the recorder table of _core and gives it the switch of the "
+     "operator observer."},
     {"disconnect", disconnect, METH_NOARGS,
      "disconnect()\n\nRemoves the operator observer if it is in place and takes the switch back."},
     {"device_memory_stats", device_memory_stats, METH_VARARGS,
-     "device_memory_stats(device_type, index) -> dict | None\n\nStatistics of the caching allocator in bytes and "
+     "device_memory_stats(device_type, index) -> dict | None\n\nStatistics of the caching "
+     "allocator in bytes and "
      "counts; None where there is no such allocator or it is not in use yet."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 int fill_module(PyObject* module) {
-  PyObject* built_for = Py_BuildValue("(ssi)", GPUUTIL_TORCH_VERSION, GPUUTIL_TORCH_GIT, GPUUTIL_TORCH_CXX11_ABI);
+  PyObject* built_for =
+      Py_BuildValue("(ssi)", GPUUTIL_TORCH_VERSION, GPUUTIL_TORCH_GIT, GPUUTIL_TORCH_CXX11_ABI);
   if (built_for == nullptr) return -1;
   const int failed = PyModule_AddObjectRef(module, "built_for", built_for);
   Py_DECREF(built_for);
@@ -105,7 +109,8 @@ PyModuleDef_Slot kSlots[] = {
 PyModuleDef kModule = {
     PyModuleDef_HEAD_INIT,
     "gpuutil._torch",
-    "The part of gpuutil that is compiled against LibTorch. built_for = (version, git hash, C++11 ABI).",
+    "The part of gpuutil that is compiled against LibTorch. built_for = (version, git hash, C++11 "
+    "ABI).",
     0,
     kMethods,
     kSlots,

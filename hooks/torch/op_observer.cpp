@@ -17,17 +17,18 @@ namespace {
 
 std::atomic<const GpuutilRecorderTable*> g_table{nullptr};
 
-// Odd while the observer is in place. Every switch moves it on, so that whatever a thread still holds from an earlier
-// period is recognised as stale.
+// Odd while the observer is in place. Every switch moves it on, so that whatever a thread still
+// holds from an earlier period is recognised as stale.
 std::atomic<uint32_t> g_generation{0};
 
-std::atomic<pid_t> g_owner{0};  // the process that connected; a forked child leaves PyTorch's registry alone
+std::atomic<pid_t> g_owner{
+    0};  // the process that connected; a forked child leaves PyTorch's registry alone
 
 std::mutex g_switch_mutex;  // guards g_handle; never held while a callback runs
 at::CallbackHandle g_handle = at::INVALID_CALLBACK_HANDLE;
 
-// An open range. It is recognised by its address: an asynchronous range or one that ends on another thread can
-// leave its entry behind, and must not make others end in its place.
+// An open range. It is recognised by its address: an asynchronous range or one that ends on another
+// thread can leave its entry behind, and must not make others end in its place.
 struct OpenRange {
   const at::RecordFunction* range;
   int64_t begin_ns;
@@ -37,7 +38,8 @@ struct OpenRange {
   bool outermost_sync;  // a sync, and no other sync around it
 };
 
-// Past kMaxOpen nothing is reported; what is reported is outermost or a sync, and neither is that deep in practice.
+// Past kMaxOpen nothing is reported; what is reported is outermost or a sync, and neither is that
+// deep in practice.
 constexpr int kMaxOpen = 64;
 
 struct OpenRanges {
@@ -135,8 +137,8 @@ void range_ends(const at::RecordFunction& range, at::ObserverContext* /*context*
 }
 
 void switch_observer(int on) noexcept {
-  // PyTorch's registry, and ours, are behind mutexes that a forked child may have inherited locked. inert() is no
-  // help here: the observer has to go even when it is already true.
+  // PyTorch's registry, and ours, are behind mutexes that a forked child may have inherited locked.
+  // inert() is no help here: the observer has to go even when it is already true.
   if (getpid() != g_owner.load(std::memory_order_acquire)) return;
   try {
     const std::lock_guard<std::mutex> lock(g_switch_mutex);

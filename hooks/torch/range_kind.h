@@ -1,5 +1,6 @@
-// Tells what an observed range is from its name: first character, then a prefix, because it runs for every operator
-// of a sampled step. Reads the name in place and never keeps it (user range names die with the range).
+// Tells what an observed range is from its name: first character, then a prefix, because it runs
+// for every operator of a sampled step. Reads the name in place and never keeps it (user range
+// names die with the range).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@ enum class RangeKind : uint8_t {
   backward_node,  // one node, run by the autograd engine
   optimizer,
   zero_grad,
-  named,          // DDP and FSDP say what they are doing
+  named,  // DDP and FSDP say what they are doing
 };
 
-// FUNCTION scope. The syncs are those that the name alone gives away: .item() and bool(tensor), and operators whose
-// output size depends on the data. Copies to the host cannot be told from other copies without their arguments.
+// FUNCTION scope. The syncs are those that the name alone gives away: .item() and bool(tensor), and
+// operators whose output size depends on the data. Copies to the host cannot be told from other
+// copies without their arguments.
 constexpr RangeKind kind_of_function(std::string_view name) {
   if (name.empty() || name[0] != 'a') return RangeKind::op;
   if (name.starts_with("autograd::engine::evaluate_function")) return RangeKind::backward_node;

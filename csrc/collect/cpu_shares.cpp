@@ -1,0 +1,69 @@
+#include "collect/cpu_shares.h"
+
+#include <algorithm>
+
+namespace gpuutil {
+namespace {
+
+Reading<int64_t> foreign_jiffies(const CpuUse& machine, int64_t ours, int64_t rounding) {
+  const int64_t foreign = machine.jiffies.busy - ours;
+  // Some kernels charge a process for time that the hypervisor took while it ran; the machine's
+  // busy count never has that time, so stolen time explains a deficit as rounding does.
+  if (foreign >= 0) return foreign;
+  if (-foreign <= rounding + machine.steal.value_or(0)) return int64_t{0};
+  return Unknown{ReadState::inconsistent,
+                 "our processes used more CPU time than the CPUs in our mask were busy"};
+}
+
+}  // namespace
+
+double crowding_cores(double foreign_cores, double mask_cores, double budget_cores) {
+  return std::max(0.0, foreign_cores - std::max(0.0, mask_cores - budget_cores));
+}
+
+CpuShares cpu_shares(const Reading<CpuUse>& machine, const Reading<TreeUse>& ours,
+                     std::optional<double> budget_cores, double interval_seconds,
+                     bool descendants_complete, int64_t jiffies_per_second) {
+  const double jiffies_per_interval = interval_seconds * static_cast<double>(jiffies_per_second);
+  const auto cores = [&](const Reading<int64_t>& jiffies) -> Reading<double> {
+    if (!jiffies) return jiffies.unknown();
+    return static_cast<double>(*jiffies) / jiffies_per_interval;
+  };
+  CpuShares shares;
+  if (ours) {
+    shares.own = cores(ours->own);
+    shares.workers = cores(ours->workers);
+    shares.other_children = cores(ours->other_children);
+  } else {
+    shares.own = shares.workers = shares.other_children = ours.unknown();
+  }
+  if (machine) {
+    shares.interrupt = cores(machine->jiffies.interrupt);
+    shares.iowait = cores(machine->jiffies.iowait);
+    shares.steal = machine->steal ? cores(*machine->steal)
+                                  : Reading<double>(Unknown{ReadState::inconsistent,
+                                                            "/proc/stat: stolen time went back"});
+  } else {
+    shares.interrupt = shares.iowait = shares.steal = shares.foreign = shares.crowding =
+        machine.unknown();
+  }
+  if (!machine || !ours || !ours->total) {
+    if (machine) shares.foreign = ours ? ours->total.unknown() : ours.unknown();
+    shares.crowding = shares.foreign;
+    return shares;
+  }
+  const int64_t rounding = ours->rounding + machine->cpus;
+  shares.resolution = static_cast<double>(rounding) / jiffies_per_interval;
+  shares.foreign = cores(foreign_jiffies(*machine, *ours->total, rounding));
+  shares.foreign_is_upper_bound = !descendants_complete;
+  if (!shares.foreign || budget_cores) {
+    shares.crowding = shares.foreign;
+    if (shares.foreign)
+      shares.crowding = crowding_cores(*shares.foreign, machine->cpus, *budget_cores);
+  } else {
+    shares.crowding = Unknown{ReadState::absent, "the CPU budget is unknown"};
+  }
+  return shares;
+}
+
+}  // namespace gpuutil

@@ -1,0 +1,60 @@
+// Every number that a rule compares with, each with its reason. Shares are of the step unless said
+// otherwise. Passed to the rules, so that a test can move one; nothing else in diagnose/ holds a
+// number that decides.
+#pragma once
+
+#include <cstdint>
+
+namespace gpuutil {
+
+struct Thresholds {
+  // Evidence floors. Eight steps is also what the fast path of the controller asks of each arm
+  // (DESIGN 8); a window of 40 is where the interval on a median stops being the main doubt.
+  int64_t min_steps = 8;
+  int64_t full_steps = 40;
+  // Sampled steps are few by design: three tell a habit from an accident, ten settle it.
+  int64_t min_sampled_steps = 3;
+  int64_t full_sampled_steps = 10;
+
+  // A wait for input below a twentieth is what a healthy loader costs: taking a batch from a queue.
+  // The profiler's old TensorBoard page warned at the same share, today's live tools at a tenth and
+  // a fifth.
+  double input_wait_ratio = 0.05;
+  // A cause is worth naming where its high end reaches the smallest gain that a trial can confirm
+  // (DESIGN 8).
+  double min_gain_ratio = 0.02;
+
+  // CPU time over wall time inside the input work: above one half it is CPU work, below it is
+  // waiting.
+  double cpu_work_share = 0.5;
+  // Waits in bursts (median under a third of the mean) come from uneven items: what workers do on
+  // average says less about them.
+  double burst_median_over_mean = 1.0 / 3;
+  double burst_confidence = 0.6;
+
+  // The budget counts as used up from 90 %: scheduling never fills the last tenth. Throttled in a
+  // tenth of the time says the same of a quota.
+  double budget_used_ratio = 0.9;
+  double throttled_ratio = 0.1;
+  // Share of time in which our threads could run and did not; a tenth is a crowded machine.
+  double run_queue_wait_ratio = 0.1;
+  // The controller's own line for foreign load (DESIGN 8).
+  double foreign_cores = 0.2;
+
+  // What of the bound was reached where it was measured. Two cores, photographs decoded by two
+  // workers, one main thread: 0.60 and 0.80 of what the CPU ceiling allows. Items that sleep, eight
+  // workers: 0.91.
+  double cpu_bound_reached = 0.6;
+  double latency_bound_reached = 0.8;
+  // One worker beside the training thread hides the shorter of the two: never more than half of the
+  // step.
+  double one_worker_reached = 0.5;
+
+  // The residual is Python in gaps that the observer itself stretches: below a twentieth it is not
+  // named.
+  double host_python_ratio = 0.05;
+};
+
+inline constexpr Thresholds kThresholds{};
+
+}  // namespace gpuutil

@@ -1,0 +1,152 @@
+#include "tune/trial_stats.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "base/rank_test.h"
+#include "base/robust.h"
+
+namespace gpuutil {
+
+namespace {
+
+// Above this the rank test does not back a verdict, whatever the interval says.
+constexpr double kRankLimit = 0.025;
+
+// A contrast so many robust standard deviations from the others spans a jump of the run itself (another sequence length,
+// another neighbour), and says nothing of the change. At most a quarter of them may go.
+constexpr double kJump = 5;
+constexpr size_t kJumpShare = 4;
+constexpr size_t kFewContrasts = 5;
+
+// Cut from each end of a block before its mean is taken: spikes do not reach it, and it scatters less
+// than the median does.
+constexpr double kTrim = 0.25;
+
+constexpr double kConfidence = 0.9;  // so each end of the interval is passed by chance once in twenty
+
+// Two-sided 90 % points of Student's t for 1, 2, ... degrees of freedom.
+constexpr std::array<double, 20> kStudent = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895,
+                                             1.860, 1.833, 1.812, 1.796, 1.782, 1.771, 1.761,
+                                             1.753, 1.746, 1.740, 1.734, 1.729, 1.725};
+
+double student(size_t degrees) {
+  return degrees <= kStudent.size() ? kStudent[degrees - 1] : kStudent.back();
+}
+
+double log_level(const Block& block) { return std::log(*trimmed_mean(block.values, kTrim)); }
+
+struct Contrast {
+  double mean = 0;
+  std::optional<double> half_width;  // empty where one contrast cannot tell its own scatter
+};
+
+void drop_jumps(std::vector<double>& differences) {
+  if (differences.size() < kFewContrasts) return;
+  const double centre = *median(differences);
+  const double limit = kJump * *mad(differences, MadScale::normal);
+  for (size_t left = differences.size() / kJumpShare; left > 0; --left) {
+    const auto far = std::max_element(
+        differences.begin(), differences.end(),
+        [&](double x, double y) { return std::abs(x - centre) < std::abs(y - centre); });
+    if (std::abs(*far - centre) <= limit) return;
+    differences.erase(far);
+  }
+}
+
+// log(before) - log(after), each block against its two neighbours.
+Contrast contrast(std::span<const Block> blocks, std::span<const double> levels) {
+  std::vector<double> differences;
+  for (size_t i = 1; i + 1 < levels.size(); ++i) {
+    const double difference = levels[i] - (levels[i - 1] + levels[i + 1]) / 2;
+    differences.push_back(blocks[i].after ? -difference : difference);
+  }
+  drop_jumps(differences);
+  const auto n = static_cast<double>(differences.size());
+  Contrast result;
+  result.mean = std::accumulate(differences.begin(), differences.end(), 0.0) / n;
+  if (differences.size() < 2) return result;
+  double squares = 0;
+  for (const double difference : differences) {
+    squares += (difference - result.mean) * (difference - result.mean);
+  }
+  // Neighbouring contrasts share blocks. In units of the variance of a block's level, taken as independent
+  // (slow noise makes both smaller): the variance of their mean, and the expectation of `squares`.
+  const double of_mean = (4 * n - 3) / (n * n);
+  const double expected = 1.5 * n - n * of_mean;
+  result.half_width = student(differences.size() - 1) * std::sqrt(squares / expected * of_mean);
+  return result;
+}
+
+// Takes the slow course of the run out of the values: each block is divided by the smoothed level around it, where
+// levels of the arm with the change are first brought to those without it.
+std::vector<double> course(std::span<const Block> blocks, std::span<const double> levels, double effect) {
+  std::vector<double> equal(levels.begin(), levels.end());
+  for (size_t i = 0; i < equal.size(); ++i) equal[i] += blocks[i].after ? effect : 0;
+  std::vector<double> smooth(equal);
+  for (size_t i = 1; i + 1 < equal.size(); ++i) {
+    smooth[i] = (equal[i - 1] + 2 * equal[i] + equal[i + 1]) / 4;
+  }
+  return smooth;
+}
+
+}  // namespace
+
+std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed) {
+  std::vector<double> levels;
+  for (const Block& block : blocks) {
+    if (block.values.empty()) return std::nullopt;
+    levels.push_back(log_level(block));
+  }
+  const bool alternating = blocks.size() >= 3;
+  const Contrast between = alternating ? contrast(blocks, levels) : Contrast{};
+  const std::vector<double> level =
+      alternating ? course(blocks, levels, between.mean) : std::vector<double>(blocks.size(), 0.0);
+
+  std::vector<double> before, after, raw_before, raw_after;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    for (const double value : blocks[i].values) {
+      (blocks[i].after ? after : before).push_back(value / std::exp(level[i]));
+      (blocks[i].after ? raw_after : raw_before).push_back(value);
+    }
+  }
+  const std::optional<Interval> inside =
+      median_ratio_interval(before, after, BootstrapOptions{.confidence = kConfidence, .seed = seed});
+  const std::optional<RankTest> ranks = rank_test(before, after);
+  if (!inside || !ranks) return std::nullopt;
+
+  Comparison result;
+  result.speedup = *inside;
+  if (alternating) {
+    const double mid = std::exp(between.mean);
+    result.speedup.mid = mid;
+    const double wide = between.half_width.value_or(0);
+    result.speedup.low = std::min({mid, inside->low, mid * std::exp(-wide)});
+    result.speedup.high = std::max({mid, inside->high, mid * std::exp(wide)});
+  }
+  result.p_faster = ranks->p_greater;
+  result.p_slower = rank_test(after, before)->p_greater;
+  result.before_seconds = *median(raw_before);
+  result.after_seconds = *median(raw_after);
+  return result;
+}
+
+Decision decide(const Comparison& comparison, const Policy& policy, bool saving) {
+  const Interval& speedup = comparison.speedup;
+  if (saving) {
+    if (speedup.low > 1 - policy.saving_loss) return Decision::keep;
+    return speedup.high < 1 - policy.saving_loss ? Decision::undo : Decision::extend;
+  }
+  if (speedup.low > 1 + policy.keep_gain && comparison.p_faster < kRankLimit) return Decision::keep;
+  return speedup.high < 1 + policy.undo_gain ? Decision::undo : Decision::extend;
+}
+
+bool all_below(std::span<const double> after, std::span<const double> before) {
+  if (after.empty() || before.empty()) return false;
+  return *std::max_element(after.begin(), after.end()) <
+         *std::min_element(before.begin(), before.end());
+}
+
+}  // namespace gpuutil

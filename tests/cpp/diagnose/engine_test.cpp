@@ -1,0 +1,109 @@
+#include "diagnose/engine.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "diagnose/rule_result.h"
+#include "feature_cases.h"
+
+namespace gpuutil {
+namespace {
+
+std::string verdict_of(const Features& features) {
+  const Diagnosis diagnosis = diagnose(features);
+  return diagnosis.findings.empty() ? "" : diagnosis.findings.front().id;
+}
+
+Finding simple(std::string id, double low, double confidence) {
+  Finding finding;
+  finding.id = std::move(id);
+  finding.gain_ratio = {low, low};
+  finding.confidence = confidence;
+  return finding;
+}
+
+TEST_CASE("each case of the casebook gets one verdict") {
+  CHECK(verdict_of(photographs_without_workers()) == "input_cpu_bound");
+  CHECK(verdict_of(photographs_with_workers()) == "too_few_cpus");
+  CHECK(verdict_of(object_store_without_workers()) == "input_latency_bound");
+  CHECK(verdict_of(object_store_with_two_workers()) == "input_latency_bound");
+  CHECK(verdict_of(healthy_loop()) == "");
+}
+
+TEST_CASE(
+    "a loop where input and training take turns and the work is unknown is a single process") {
+  Features f = photographs_without_workers();
+  f.fetch_cpu_ratio.reset();
+  CHECK(verdict_of(f) == "input_single_process");
+}
+
+TEST_CASE("a healthy loop has looked at everything and found nothing") {
+  const Diagnosis diagnosis = diagnose(healthy_loop());
+  CHECK(diagnosis.findings.empty());
+  CHECK(diagnosis.not_measured.empty());
+  CHECK(diagnosis.clear.size() == kRules.size());
+}
+
+TEST_CASE("three steps give no finding and one reason from every rule") {
+  Features f = photographs_without_workers();
+  f.steps = 3;
+  const Diagnosis diagnosis = diagnose(f);
+  CHECK(diagnosis.findings.empty());
+  REQUIRE(diagnosis.not_measured.size() == kRules.size());
+  for (const NotMeasured& rule : diagnosis.not_measured)
+    CHECK(rule.reason == "3 comparable steps seen, 8 needed");
+}
+
+TEST_CASE("features of nothing at all give no finding and no crash") {
+  const Diagnosis diagnosis = diagnose(Features{});
+  CHECK(diagnosis.findings.empty());
+  CHECK(diagnosis.not_measured.size() == kRules.size());
+}
+
+TEST_CASE("findings are ranked by the low end, ties by confidence, then by id") {
+  std::vector<Finding> findings = {simple("small", 0.1, 1.0), simple("b_tie", 0.3, 0.5),
+                                   simple("sure", 0.3, 0.9), simple("a_tie", 0.3, 0.5)};
+  rank_findings(findings);
+  std::vector<std::string> order;
+  for (const Finding& finding : findings) order.push_back(finding.id);
+  CHECK(order == std::vector<std::string>{"sure", "a_tie", "b_tie", "small"});
+}
+
+RuleResult broken(const Features&, const Thresholds&) {
+  throw std::runtime_error("division of labour");
+}
+RuleResult fine(const Features&, const Thresholds&) { return found(simple("fine", 0.1, 1)); }
+
+TEST_CASE("a rule that throws is not measured and takes no other rule with it") {
+  const std::vector<RuleEntry> rules = {{"broken", Family::data, broken},
+                                        {"fine", Family::data, fine}};
+  const Diagnosis diagnosis = diagnose(healthy_loop(), kThresholds, rules);
+  REQUIRE(diagnosis.findings.size() == 1);
+  REQUIRE(diagnosis.not_measured.size() == 1);
+  CHECK(diagnosis.not_measured[0].reason == "the rule failed: division of labour");
+}
+
+TEST_CASE("the table lists every rule once, under the id and family that its finding carries") {
+  std::set<std::string_view> ids;
+  for (const RuleEntry& rule : kRules) CHECK(ids.insert(rule.id).second);
+  Features python = healthy_loop();
+  python.user_python_seconds = 0.02;
+  std::set<std::string_view> found_ids;
+  for (const Features& f : {photographs_without_workers(), photographs_with_workers(),
+                            object_store_without_workers(), python}) {
+    for (const RuleEntry& rule : kRules) {
+      const RuleResult result = rule.run(f, kThresholds);
+      if (result.verdict != Verdict::found) continue;
+      CHECK(result.finding->id == rule.id);
+      CHECK(result.finding->family == rule.family);
+      CHECK(result.finding->title.size() <= 88);
+      found_ids.insert(rule.id);
+    }
+  }
+  CHECK(found_ids == ids);
+}
+
+}  // namespace
+}  // namespace gpuutil
