@@ -27,6 +27,8 @@ QUICK_STEPS = 8
 _ALL_SECONDS = 56.0
 # Importing torch and ending again, until the first run has shown what it takes here.
 _START_UP_SECONDS = 3.0
+# No run is shorter than this, whatever the start-ups took.
+_LEAST_SECONDS = 3.0
 # Others in use above this many CPUs spoil a comparison; gpuutil too holds its trials then.
 _CROWDED_CPUS = 0.2
 # Exit code of a half that could not import gpuutil.
@@ -209,7 +211,7 @@ def compare(
         what = "with gpuutil.attach(model)" if arm == "gpuutil" else "without gpuutil"
         print(f"run {number + 1} of {len(order)}: {what}", flush=True)
         begin = time.monotonic()
-        seconds = max(1.0, (end - begin) / (len(order) - number) - start_up)
+        seconds = max(_LEAST_SECONDS, (end - begin) / (len(order) - number) - start_up)
         half = _run_half(options, script, arm, steps, seconds, arguments, helper)
         if half is None:
             del arms["gpuutil"]

@@ -160,8 +160,8 @@ def _remarks(comparison: Comparison, quick: bool, ceiling: float | None) -> Iter
         return
     if comparison.steps_run < comparison.steps_wanted:
         yield (
-            f"This machine is slow for it: {comparison.steps_run} steps a run where "
-            f"{comparison.steps_wanted} were meant, which leaves gpuutil fewer to earn its trials."
+            f"There was time for {comparison.steps_run} steps a run where "
+            f"{comparison.steps_wanted} were meant: gpuutil has fewer to earn its trials in."
         )
     if fast is None:
         return
@@ -173,7 +173,7 @@ def _remarks(comparison: Comparison, quick: bool, ceiling: float | None) -> Iter
             "trials on a crowded machine, and more processes take a larger share of one, which is "
             "no gain: do not quote these ratios, run it again when the machine is quiet."
         )
-    if plain.spread_ratio > 2 * _NOISE_RATIO:
+    elif plain.spread_ratio > 2 * _NOISE_RATIO:
         yield (
             f"The plain runs themselves differ by {100 * plain.spread_ratio:.0f} %: the machine "
             "changed its speed, and the ratios are known no better than that."

@@ -103,9 +103,7 @@ def _built_for() -> TorchBuild | None:
     path = os.path.join(os.path.dirname(spec.origin), "_torch_build.json")
     with open(path, encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
-    return TorchBuild(
-        str(found["version"]), str(found["git_version"]), int(found["cxx11_abi"])
-    )
+    return TorchBuild(str(found["version"]), str(found["git_version"]), int(found["cxx11_abi"]))
 
 
 def _installed_from() -> tuple[str | None, bool]:

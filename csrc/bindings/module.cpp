@@ -15,10 +15,13 @@ namespace py = pybind11;
 namespace gpuutil {
 namespace {
 
-// Made at the first attach and never destroyed: threads of the user may be inside a hook at any time.
+// Made at the first attach and never destroyed: threads of the user may be inside a hook at any time. A forked child
+// that attaches gets a new one, since a lock of the old may have been held at the fork.
+RecorderRegistry* the_registry = nullptr;
+
 RecorderRegistry& registry() {
-  static auto* instance = new RecorderRegistry();
-  return *instance;
+  if (the_registry == nullptr) the_registry = new RecorderRegistry();
+  return *the_registry;
 }
 
 // In a forked child the engine is a copy whose thread does not exist and whose mutex may be held: it is left
@@ -47,7 +50,9 @@ uint32_t phase_subject(const std::string& name) {
 
 void start(const EngineOptions& options) {
   if (RecorderRegistry::inert()) {
-    throw std::runtime_error("this process was forked from one where gpuutil was in use");
+    RecorderRegistry::revive();
+    the_registry = nullptr;
+    current = nullptr;
   }
   if (current != nullptr) throw std::runtime_error("gpuutil is attached already");
   registry().reset();
@@ -108,6 +113,7 @@ void bind_hooks(py::module_& module) {
     hot.resolve = resolve.release().ptr();
   });
   module.def("detach_hooks", &hot_path_stop);
+  module.def("set_hook_cost", [](double ns) { engine().set_hook_cost(ns); });
   module.def("hot_path_cost_ns", &hot_path_cost_ns, py::arg("rounds"), py::arg("native_only") = false);
   module.def("iter_begin", [](uint32_t loader) { emit_now(EventKind::iter_begin, loader); });
   module.def("iter_end", [](uint32_t loader) { emit_now(EventKind::iter_end, loader); });
@@ -135,7 +141,7 @@ void bind_facts(py::module_& module) {
   module.def(
       "set_loader",
       [](uint32_t id, std::string name, bool iterable, int32_t workers, int32_t user_workers, int32_t prefetch,
-         int32_t batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
+         int32_t batch_size, int32_t batches, int32_t last_batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
          std::optional<bool> draws_random, std::vector<int32_t> worker_pids) {
         LoaderFacts facts;
         facts.id = id;
@@ -145,6 +151,8 @@ void bind_facts(py::module_& module) {
         facts.user_workers = user_workers;
         facts.prefetch = prefetch;
         facts.batch_size = batch_size;
+        facts.batches = batches;
+        facts.last_batch_size = last_batch_size;
         facts.persistent = persistent;
         facts.workers_changeable = workers_changeable;
         facts.workers_reason = std::move(workers_reason);
@@ -154,7 +162,8 @@ void bind_facts(py::module_& module) {
         engine().set_loader(std::move(facts));
       },
       py::kw_only(), py::arg("id"), py::arg("name"), py::arg("iterable"), py::arg("workers"),
-      py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("persistent"),
+      py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("batches"),
+      py::arg("last_batch_size"), py::arg("persistent"),
       py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"));
   module.def("remove_loader", [](uint32_t id) {
     py::gil_scoped_release release;
@@ -167,7 +176,6 @@ void bind_facts(py::module_& module) {
         engine().set_process(device_is_host, main_threads, ranks);
       },
       py::kw_only(), py::arg("device_is_host"), py::arg("main_threads"), py::arg("ranks"));
-  module.def("user_main_threads", [] { return current == nullptr ? 0 : current->user_main_threads(); });
   module.def("limit_apply", [](const std::string& rung) { engine().limit_apply(rung); },
              py::call_guard<py::gil_scoped_release>());
 }
@@ -225,7 +233,8 @@ PYBIND11_MODULE(_core, module) {
       [](const std::string& apply, int32_t ranks, int32_t startup_steps, double period_seconds,
          double host_period_seconds, double start_credit_seconds, double regret_ratio, int32_t max_workers,
          bool device_is_host, int32_t main_threads, const std::string& stop_file, const std::string& log_dir,
-         const std::string& environment, const std::vector<std::string>& missing) {
+         const std::string& environment, const std::vector<std::string>& missing, const std::string& version,
+         const std::string& torch_version, const std::string& python_version, int32_t rank) {
         EngineOptions options;
         options.apply = apply;
         options.ranks = ranks;
@@ -241,12 +250,17 @@ PYBIND11_MODULE(_core, module) {
         options.log_dir = log_dir;
         options.environment_json = environment;
         options.missing = missing;
+        options.run.gpuutil_version = version;
+        options.run.torch_version = torch_version;
+        options.run.python_version = python_version;
+        options.run.rank = rank;
         start(options);
       },
       py::kw_only(), py::arg("apply"), py::arg("ranks"), py::arg("startup_steps"), py::arg("period_seconds"),
       py::arg("host_period_seconds"), py::arg("start_credit_seconds"), py::arg("regret_ratio"),
       py::arg("max_workers"), py::arg("device_is_host"), py::arg("main_threads"), py::arg("stop_file"),
-      py::arg("log_dir"), py::arg("environment"), py::arg("missing"));
+      py::arg("log_dir"), py::arg("environment"), py::arg("missing"), py::arg("version"),
+      py::arg("torch_version"), py::arg("python_version"), py::arg("rank"));
   // Ends the engine's thread. The engine stays readable until the next start.
   module.def("stop", [] {
     py::gil_scoped_release release;

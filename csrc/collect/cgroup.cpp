@@ -13,58 +13,48 @@ namespace {
 constexpr int64_t kNoLimitBytes = int64_t{1} << 60;
 constexpr int64_t kDefaultPeriodUs = 100'000;
 
-// A number in a file of its own; "max" and what stands for it is no value in state ok.
-struct Limit {
-  std::optional<int64_t> number;
-  Unknown gap{ReadState::ok, ""};
-};
+// A limit that may not be set: "max", -1, no such file at this level.
+template <class T>
+using Limit = Reading<std::optional<T>>;
 
-Limit read_limit(FileReader& reader, const std::string& path) {
+Limit<int64_t> read_limit(FileReader& reader, const std::string& path) {
   const Reading<std::string_view> text = reader.read(path);
-  if (!text) {
-    if (text.state == ReadState::absent) return {};
-    return {std::nullopt, text.unknown()};
-  }
+  if (!text && text.state == ReadState::absent) return std::optional<int64_t>();
+  if (!text) return text.unknown();
   const std::string_view word = trimmed(*text);
-  if (word == "max") return {};
+  if (word == "max") return std::optional<int64_t>();
   const std::optional<int64_t> number = to_int(word);
-  if (!number) return {std::nullopt, {ReadState::malformed, path + ": not a number"}};
-  return {number, {ReadState::ok, ""}};
+  if (!number) return Unknown{ReadState::malformed, path + ": not a number"};
+  return number;
 }
 
-struct QuotaLine {
-  std::optional<double> cores;
-  Unknown gap{ReadState::ok, ""};
-};
+Limit<double> quota_cores(std::optional<int64_t> quota_us, int64_t period_us,
+                          const std::string& path) {
+  if (!quota_us || *quota_us <= 0 || period_us <= 0) {
+    return Unknown{ReadState::malformed, path + ": not a quota and a period"};
+  }
+  return std::optional(static_cast<double>(*quota_us) / static_cast<double>(period_us));
+}
 
-QuotaLine read_quota_v2(FileReader& reader, const std::string& folder) {
+Limit<double> read_quota_v2(FileReader& reader, const std::string& folder) {
   const std::string path = folder + "/cpu.max";
   const Reading<std::string_view> text = reader.read(path);
-  if (!text) {
-    if (text.state == ReadState::absent) return {};
-    return {std::nullopt, text.unknown()};
-  }
+  if (!text && text.state == ReadState::absent) return std::optional<double>();
+  if (!text) return text.unknown();
   std::string_view rest = *text;
   const std::string_view quota = next_word(rest);
-  if (quota == "max") return {};
-  const std::optional<int64_t> quota_us = to_int(quota);
-  const int64_t period_us = next_int(rest).value_or(kDefaultPeriodUs);
-  if (!quota_us || *quota_us <= 0 || period_us <= 0) {
-    return {std::nullopt, {ReadState::malformed, path + ": not a quota and a period"}};
-  }
-  return {static_cast<double>(*quota_us) / static_cast<double>(period_us), {ReadState::ok, ""}};
+  if (quota == "max") return std::optional<double>();
+  return quota_cores(to_int(quota), next_int(rest).value_or(kDefaultPeriodUs), path);
 }
 
-QuotaLine read_quota_v1(FileReader& reader, const std::string& folder) {
-  const Limit quota = read_limit(reader, folder + "/cpu.cfs_quota_us");
-  if (!quota.number || *quota.number <= 0) return {std::nullopt, quota.gap};  // -1 is no quota
-  const Limit period = read_limit(reader, folder + "/cpu.cfs_period_us");
-  if (period.gap.state != ReadState::ok) return {std::nullopt, period.gap};
-  const int64_t period_us = period.number.value_or(kDefaultPeriodUs);
-  if (period_us <= 0) {
-    return {std::nullopt, {ReadState::malformed, folder + "/cpu.cfs_period_us: not a period"}};
-  }
-  return {static_cast<double>(*quota.number) / static_cast<double>(period_us), {ReadState::ok, ""}};
+Limit<double> read_quota_v1(FileReader& reader, const std::string& folder) {
+  const std::string path = folder + "/cpu.cfs_quota_us";
+  const Limit<int64_t> quota = read_limit(reader, path);
+  if (!quota) return quota.unknown();
+  if (quota->value_or(-1) == -1) return std::optional<double>();
+  const Limit<int64_t> period = read_limit(reader, folder + "/cpu.cfs_period_us");
+  if (!period) return period.unknown();
+  return quota_cores(*quota, period->value_or(kDefaultPeriodUs), path);
 }
 
 Reading<Throttling> read_throttling(FileReader& reader, const std::string& folder, int version) {
@@ -81,15 +71,15 @@ Reading<Throttling> read_throttling(FileReader& reader, const std::string& folde
   return Throttling{*periods, *throttled, version == 2 ? *time * 1000 : *time};
 }
 
-void note_gap(Unknown& gap, Unknown found) {
-  if (gap.state == ReadState::ok && found.state != ReadState::ok) gap = std::move(found);
-}
-
 // What a location that is missing or incomplete means for the limits read through it.
-Unknown gap_of(const Reading<CgroupLocation>& location) {
-  if (!location) return location.unknown();
-  if (!location->note.empty()) return {ReadState::absent, location->note};
-  return {ReadState::ok, ""};
+Gap gap_of(const Reading<CgroupLocation>& location) {
+  Gap gap;
+  if (!location) {
+    gap.note(location.unknown());
+  } else if (!location->note.empty()) {
+    gap.note({ReadState::absent, location->note});
+  }
+  return gap;
 }
 
 // v1 tells the tightest memory limit of all levels, those above the mount included.
@@ -102,9 +92,24 @@ void add_hidden_limit(FileReader& reader, const std::string& top, CgroupMemory& 
     if (known.limit_bytes <= *limit) return;
   }
   const int64_t reclaimable = number_of(*stat, "total_inactive_file").value_or(0);
-  const Limit used = read_limit(reader, top + "/memory.usage_in_bytes");
-  // Ours is all of the use that can be seen up there, so the headroom is at most this.
-  if (used.number) memory.limits.push_back({*limit, *used.number, reclaimable, "above " + top});
+  const Limit<int64_t> used = read_limit(reader, top + "/memory.usage_in_bytes");
+  // Of what is used up there we see our own part alone, so the headroom is at most this.
+  if (used && *used) memory.limits.push_back({*limit, **used, reclaimable, "above " + top});
+}
+
+Reading<MemoryLimit> read_memory_use(FileReader& reader, const std::string& level, bool v2) {
+  MemoryLimit limit;
+  limit.level = level;
+  const std::string path = level + (v2 ? "/memory.current" : "/memory.usage_in_bytes");
+  const Limit<int64_t> used = read_limit(reader, path);
+  if (!used) return used.unknown();
+  if (!*used) return Unknown{ReadState::absent, path + ": a limit without a count of use"};
+  limit.used_bytes = **used;
+  if (const Reading<std::string_view> stat = reader.read(level + "/memory.stat")) {
+    limit.reclaimable_bytes =
+        number_of(*stat, v2 ? "inactive_file" : "total_inactive_file").value_or(0);
+  }
+  return limit;
 }
 
 }  // namespace
@@ -134,11 +139,13 @@ CgroupCpu read_cgroup_cpu(FileReader& reader, const Reading<CgroupLocation>& loc
   if (!location) return cpu;
   cpu.version = location->version;
   for (const std::string& level : location->levels) {
-    QuotaLine quota =
+    const Limit<double> quota =
         cpu.version == 2 ? read_quota_v2(reader, level) : read_quota_v1(reader, level);
-    note_gap(cpu.gap, std::move(quota.gap));
-    if (quota.cores)
-      cpu.quotas.push_back({*quota.cores, level, read_throttling(reader, level, cpu.version)});
+    if (!quota) {
+      cpu.gap.note(quota.unknown());
+    } else if (*quota) {
+      cpu.quotas.push_back({**quota, level, read_throttling(reader, level, cpu.version)});
+    }
   }
   return cpu;
 }
@@ -149,20 +156,17 @@ CgroupMemory read_cgroup_memory(FileReader& reader, const Reading<CgroupLocation
   if (!location) return memory;
   const bool v2 = location->version == 2;
   for (const std::string& level : location->levels) {
-    Limit limit = read_limit(reader, level + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
-    note_gap(memory.gap, std::move(limit.gap));
-    if (!limit.number || *limit.number >= kNoLimitBytes) continue;
-    Limit used = read_limit(reader, level + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
-    if (!used.number && used.gap.state == ReadState::ok) {
-      used.gap = {ReadState::absent, level + ": has a memory limit and tells no use"};
+    const Limit<int64_t> limit =
+        read_limit(reader, level + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+    if (!limit) memory.gap.note(limit.unknown());
+    if (!limit || limit->value_or(kNoLimitBytes) >= kNoLimitBytes) continue;
+    Reading<MemoryLimit> use = read_memory_use(reader, level, v2);
+    if (!use) {
+      memory.gap.note(use.unknown());
+      continue;
     }
-    note_gap(memory.gap, std::move(used.gap));
-    if (!used.number) continue;
-    int64_t reclaimable = 0;
-    if (const Reading<std::string_view> stat = reader.read(level + "/memory.stat")) {
-      reclaimable = number_of(*stat, v2 ? "inactive_file" : "total_inactive_file").value_or(0);
-    }
-    memory.limits.push_back({*limit.number, *used.number, reclaimable, level});
+    use.value->limit_bytes = **limit;
+    memory.limits.push_back(std::move(*use.value));
   }
   if (!v2 && !location->levels.empty()) add_hidden_limit(reader, location->levels.back(), memory);
   return memory;
@@ -202,7 +206,7 @@ Reading<double> throttled_ratio(const CgroupCpu& before, const CgroupCpu& after)
     highest = std::max(
         highest, std::min(1.0, static_cast<double>(throttled) / static_cast<double>(periods)));
   }
-  if (highest == 0 && after.gap.state != ReadState::ok) return after.gap;
+  if (highest == 0 && after.gap) return after.gap.unknown();
   return highest;
 }
 

@@ -16,8 +16,8 @@
 namespace gpuutil {
 
 struct Throttling {
-  int64_t periods = 0;       // scheduler periods in which the group ran
-  int64_t throttled = 0;     // of those, in which it used its quota up
+  int64_t periods = 0;  // scheduler periods in which the group ran
+  int64_t throttled = 0;  // of those, in which it used its quota up
   int64_t throttled_ns = 0;  // time stopped, summed over CPUs
 };
 
@@ -30,8 +30,7 @@ struct CpuQuota {
 struct CgroupCpu {
   int version = 0;
   std::vector<CpuQuota> quotas;  // of the levels that have one, ours first
-  Unknown gap{ReadState::ok,
-              ""};  // not ok: some level could not be read or seen, and may have a tighter one
+  Gap gap;  // levels that could not be read or seen, and may have a tighter one
 
   const CpuQuota* tightest() const;
 };
@@ -39,8 +38,8 @@ struct CgroupCpu {
 struct MemoryLimit {
   int64_t limit_bytes = 0;
   int64_t used_bytes = 0;
-  int64_t reclaimable_bytes =
-      0;  // file cache not used lately: counted as used, given back when needed
+  // File cache not used lately: counted as used, given back when needed.
+  int64_t reclaimable_bytes = 0;
   std::string level;
 
   int64_t headroom_bytes() const;
@@ -48,7 +47,7 @@ struct MemoryLimit {
 
 struct CgroupMemory {
   std::vector<MemoryLimit> limits;
-  Unknown gap{ReadState::ok, ""};
+  Gap gap;
 
   const MemoryLimit* tightest() const;  // the one with the least headroom
 };

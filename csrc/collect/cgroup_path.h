@@ -30,8 +30,8 @@ CgroupLocations locate_cgroups(FileReader& reader);
 // How a group's path lies under the root of a mount, both as procfs prints them.
 struct PathUnderMount {
   bool inside = false;  // false: the group is not below that root
-  int hidden =
-      0;  // levels of unknown names between the root and `rest`: a namespace made after the mount
+  // Levels of unknown names between the root and `rest`: a namespace that was made after the mount.
+  int hidden = 0;
   std::vector<std::string> rest;
 };
 PathUnderMount path_under_mount(std::string_view mount_root, std::string_view group_path);

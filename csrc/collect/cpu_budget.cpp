@@ -38,7 +38,7 @@ CpuBudget read_cpu_budget(FileReader& reader, const CgroupLocations& locations) 
   budget.cores = budget.mask_cores();
   budget.source = std::move(mask.source);
   if (!budget.mask) budget.reason = budget.mask.reason;
-  if (budget.cgroup.gap.state != ReadState::ok) {
+  if (budget.cgroup.gap) {
     if (!budget.reason.empty()) budget.reason += "; ";
     budget.reason += budget.cgroup.gap.reason;
   }

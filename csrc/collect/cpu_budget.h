@@ -17,9 +17,10 @@ namespace gpuutil {
 
 struct CpuBudget {
   std::optional<double> cores;  // quotas come in fractions
-  std::string source;  // what set it, for people: "affinity mask 0-3", "cgroup v2 quota at PATH"
-  std::string
-      reason;  // why cores is unknown, or what could not be read and might be tighter; else empty
+  // What set it, for people: "affinity mask 0-3", "cgroup v2 quota at PATH".
+  std::string source;
+  // Why cores is unknown, or what could not be read and might be tighter; else empty.
+  std::string reason;
   Reading<CpuSet> mask;  // the CPUs that we may run on
   CgroupCpu cgroup;  // every quota, with throttling
 

@@ -1,16 +1,17 @@
 #include "collect/cpu_shares.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gpuutil {
 namespace {
 
-Reading<int64_t> foreign_jiffies(const CpuUse& machine, int64_t ours, int64_t rounding) {
-  const int64_t foreign = machine.jiffies.busy - ours;
-  // Some kernels charge a process for time that the hypervisor took while it ran; the machine's
-  // busy count never has that time, so stolen time explains a deficit as rounding does.
+Reading<double> foreign_jiffies(const CpuUse& machine, int64_t ours, double rounding) {
+  const auto foreign = static_cast<double>(machine.jiffies.busy - ours);
   if (foreign >= 0) return foreign;
-  if (-foreign <= rounding + machine.steal.value_or(0)) return int64_t{0};
+  // Some kernels charge a process for time that the hypervisor took while it ran, and the machine's
+  // busy count never has that time: stolen time explains a deficit as rounding does.
+  if (-foreign <= 4 * rounding + static_cast<double>(machine.steal.value_or(0))) return 0.0;
   return Unknown{ReadState::inconsistent,
                  "our processes used more CPU time than the CPUs in our mask were busy"};
 }
@@ -25,7 +26,7 @@ CpuShares cpu_shares(const Reading<CpuUse>& machine, const Reading<TreeUse>& our
                      std::optional<double> budget_cores, double interval_seconds,
                      bool descendants_complete, int64_t jiffies_per_second) {
   const double jiffies_per_interval = interval_seconds * static_cast<double>(jiffies_per_second);
-  const auto cores = [&](const Reading<int64_t>& jiffies) -> Reading<double> {
+  const auto cores = [&](const auto& jiffies) -> Reading<double> {
     if (!jiffies) return jiffies.unknown();
     return static_cast<double>(*jiffies) / jiffies_per_interval;
   };
@@ -38,9 +39,9 @@ CpuShares cpu_shares(const Reading<CpuUse>& machine, const Reading<TreeUse>& our
     shares.own = shares.workers = shares.other_children = ours.unknown();
   }
   if (machine) {
-    shares.interrupt = cores(machine->jiffies.interrupt);
-    shares.iowait = cores(machine->jiffies.iowait);
-    shares.steal = machine->steal ? cores(*machine->steal)
+    shares.interrupt = cores(Reading(machine->jiffies.interrupt));
+    shares.iowait = cores(Reading(machine->jiffies.iowait));
+    shares.steal = machine->steal ? cores(Reading(*machine->steal))
                                   : Reading<double>(Unknown{ReadState::inconsistent,
                                                             "/proc/stat: stolen time went back"});
   } else {
@@ -52,16 +53,16 @@ CpuShares cpu_shares(const Reading<CpuUse>& machine, const Reading<TreeUse>& our
     shares.crowding = shares.foreign;
     return shares;
   }
-  const int64_t rounding = ours->rounding + machine->cpus;
-  shares.resolution = static_cast<double>(rounding) / jiffies_per_interval;
+  const double rounding = std::sqrt(static_cast<double>(ours->counters + machine->cpus));
+  shares.resolution = rounding / jiffies_per_interval;
   shares.foreign = cores(foreign_jiffies(*machine, *ours->total, rounding));
   shares.foreign_is_upper_bound = !descendants_complete;
-  if (!shares.foreign || budget_cores) {
+  if (!shares.foreign) {
     shares.crowding = shares.foreign;
-    if (shares.foreign)
-      shares.crowding = crowding_cores(*shares.foreign, machine->cpus, *budget_cores);
-  } else {
+  } else if (!budget_cores) {
     shares.crowding = Unknown{ReadState::absent, "the CPU budget is unknown"};
+  } else {
+    shares.crowding = crowding_cores(*shares.foreign, machine->cpus, *budget_cores);
   }
   return shares;
 }

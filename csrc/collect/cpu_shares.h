@@ -17,13 +17,15 @@ struct CpuShares {
   Reading<double> other_children;  // includes whatever ended in the interval
   Reading<double> foreign;  // busy in our mask and not ours; interrupts of the machine are in it
   Reading<double> crowding;  // the part of foreign that takes from our budget
-  Reading<double>
-      interrupt;  // within our mask, whoever caused them: part of foreign or of whom they hit
+  // Within our mask, whoever caused them. Part of foreign, or of the share of whom they hit.
+  Reading<double> interrupt;
   Reading<double> iowait;
   Reading<double> steal;  // taken by the hypervisor; in nobody's share
   // Descendants may be missing from ours, so foreign may hold some of our own.
   bool foreign_is_upper_bound = false;
-  // Differences of this size are rounding: one jiffy for every counter that went into foreign.
+  // What rounding alone makes of foreign: an error of a jiffy in each counter that went into it,
+  // added as independent errors are. A negative difference of up to four times this counts as 0, a
+  // larger one as unknown.
   std::optional<double> resolution;
 };
 

@@ -170,7 +170,7 @@ void HostSampler::fill_rates(const Last& now, const Reading<TreeUse>& use,
     sample.cgroup_pressure = pressure_between(last_->cgroup_pressure, now.cgroup_pressure, seconds);
     sample.throttled_ratio = throttled_ratio(last_->cgroup, now.cgroup);
   }
-  const bool complete = now.tree && now.tree->gap.state == ReadState::ok;
+  const bool complete = now.tree && !now.tree->gap;
   sample.cpu =
       cpu_shares(machine, use, sample.cpu_budget.cores, sample.interval_seconds.value_or(0),
                  complete, options_.jiffies_per_second);

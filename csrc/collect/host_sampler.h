@@ -19,8 +19,8 @@ namespace gpuutil {
 
 struct HostSamplerOptions {
   std::string root = "/";
-  int32_t pid = 0;                   // of this process, as the caller knows it; 0: getpid()
-  int64_t jiffies_per_second = 0;    // 0: sysconf(_SC_CLK_TCK)
+  int32_t pid = 0;                 // of this process, as the caller knows it; 0: getpid()
+  int64_t jiffies_per_second = 0;  // 0: sysconf(_SC_CLK_TCK)
 };
 
 class HostSampler {

@@ -27,7 +27,7 @@ MemoryBudget read_memory_budget(FileReader& reader, const CgroupLocations& locat
   if (!budget.available_bytes) budget.reason = budget.available_bytes.reason;
 
   budget.cgroup = read_cgroup_memory(reader, locations.memory);
-  if (budget.cgroup.gap.state != ReadState::ok) {
+  if (budget.cgroup.gap) {
     if (!budget.reason.empty()) budget.reason += "; ";
     budget.reason += budget.cgroup.gap.reason;
   }

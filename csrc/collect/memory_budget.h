@@ -18,7 +18,7 @@ namespace gpuutil {
 
 struct MemoryBudget {
   Reading<int64_t> available_bytes;
-  std::string source;                       // "MemAvailable" or "cgroup limit at PATH"
+  std::string source;  // "MemAvailable" or "cgroup limit at PATH"
   std::string reason;  // what could not be read and might leave less; else empty
   Reading<int64_t> machine_available_bytes;
   Reading<int64_t> machine_total_bytes;

@@ -26,14 +26,10 @@ class TreeReader {
              size_t turn)
       : reader_(reader), workers_(workers), before_(before), turn_(turn) {}
 
-  Unknown read_self() {
+  Reading<ProcessTree> read() {
     Reading<ProcessStat> self = read_process_stat(reader_, 0);
     if (!self) return self.unknown();
     tree_.processes.push_back({std::move(*self.value), false, {}});
-    return {ReadState::ok, ""};
-  }
-
-  ProcessTree read_rest() {
     if (before_) {
       for (const TreeProcess& process : before_->processes) add_known(process.stat);
     }
@@ -46,7 +42,8 @@ class TreeReader {
  private:
   bool add(Reading<ProcessStat> stat) {
     if (tree_.processes.size() >= kMaxProcesses) {
-      note_gap({ReadState::absent, "more than " + std::to_string(kMaxProcesses) + " descendants"});
+      tree_.gap.note(
+          {ReadState::absent, "more than " + std::to_string(kMaxProcesses) + " descendants"});
       return false;
     }
     const bool worker = std::find(workers_.begin(), workers_.end(), stat->pid) != workers_.end();
@@ -60,14 +57,16 @@ class TreeReader {
     if (now && now->same_process(known)) add(std::move(now));
   }
 
-  // In the walk: processes_[i] may move while its children are added.
+  // An index: the process moves in memory while its children are added.
   void add_children(size_t i) {
     const int32_t pid = tree_.processes[i].stat.pid;
     if (tree_.processes[i].stat.ended()) return;
     std::vector<int32_t> threads;
     const Reading<bool> listed = list_threads(reader_, pid, threads, size_t{1} << 16);
-    if (!listed)
-      return;  // it ended since, or its threads are hidden; its children file would be too
+    if (!listed) {
+      if (i == 0) tree_.gap.note(listed.unknown());  // of others: they ended since
+      return;
+    }
     const size_t limit = i == 0 ? kMaxOwnThreads : kMaxChildThreads;
     for (const int32_t tid : in_turn(pid, threads, limit)) add_children_of_thread(pid, tid);
     if (threads.size() > limit) threads.resize(limit);
@@ -91,7 +90,7 @@ class TreeReader {
     const Reading<std::string_view> text = reader_.read(path);
     if (!text) {
       // Threads come and go; only the main thread's file tells whether this kernel has such files.
-      if (tid == pid && pid == tree_.processes.front().stat.pid) note_gap(text.unknown());
+      if (tid == pid && pid == tree_.processes.front().stat.pid) tree_.gap.note(text.unknown());
       return;
     }
     std::vector<int32_t> children;
@@ -127,10 +126,6 @@ class TreeReader {
 
   void missing(int32_t pid, ReadState state, const char* what) {
     tree_.missing.push_back({pid, {state, "worker " + std::to_string(pid) + what}});
-  }
-
-  void note_gap(Unknown gap) {
-    if (tree_.gap.state == ReadState::ok) tree_.gap = std::move(gap);
   }
 
   FileReader& reader_;
@@ -173,19 +168,17 @@ const TreeProcess* ProcessTree::find(int32_t pid) const {
 Reading<ProcessTree> read_process_tree(FileReader& reader, const std::vector<int32_t>& worker_pids,
                                        const ProcessTree* before, size_t turn,
                                        int64_t jiffies_per_second) {
-  TreeReader tree(reader, worker_pids, before, turn);
+  // First: a process that starts after this instant has used nothing before the next reading began.
   const std::optional<int64_t> uptime = read_uptime_jiffies(reader, jiffies_per_second);
-  Unknown failure = tree.read_self();
-  if (failure.state != ReadState::ok) return failure;
-  ProcessTree result = tree.read_rest();
-  result.uptime_jiffies = uptime;
-  return result;
+  Reading<ProcessTree> tree = TreeReader(reader, worker_pids, before, turn).read();
+  if (tree) tree.value->uptime_jiffies = uptime;
+  return tree;
 }
 
 TreeUse tree_use(const ProcessTree& before, const ProcessTree& after) {
   TreeUse use;
   use.own = use.workers = use.other_children = Reading<int64_t>(int64_t{0});
-  Reading<int64_t> ended{int64_t{0}};  // moved to parents, less what was known of those that ended
+  int64_t ended = 0;  // time that moved to parents, less what was known of those that ended
   int64_t gone = 0;
   for (size_t i = 0; i < after.processes.size(); ++i) {
     const TreeProcess& now = after.processes[i];
@@ -194,12 +187,12 @@ TreeUse tree_use(const ProcessTree& before, const ProcessTree& after) {
     if (const TreeProcess* was = same_in(before, now.stat)) {
       used = forward(now.stat.cpu_jiffies - was->stat.cpu_jiffies, 1,
                      name + ": its CPU time went back");
-      accumulate(ended, now.stat.reaped_jiffies - was->stat.reaped_jiffies);
-      use.rounding += 1;
+      ended += now.stat.reaped_jiffies - was->stat.reaped_jiffies;
+      use.counters += 1;
     } else if (before.uptime_jiffies && now.stat.start_jiffies >= *before.uptime_jiffies) {
       used = now.stat.cpu_jiffies;
-      accumulate(ended, now.stat.reaped_jiffies);
-      use.rounding += 1;
+      ended += now.stat.reaped_jiffies;
+      use.counters += 1;
     } else {
       used = Unknown{ReadState::waiting, name + ": one reading so far"};
     }
@@ -209,19 +202,15 @@ TreeUse tree_use(const ProcessTree& before, const ProcessTree& after) {
   for (const TreeProcess& was : before.processes) {
     if (same_in(after, was.stat)) continue;
     ++gone;
-    accumulate(ended, -(was.stat.cpu_jiffies + was.stat.reaped_jiffies));
+    ended -= was.stat.cpu_jiffies + was.stat.reaped_jiffies;
   }
   // User and system time are rounded each, at both ends.
-  use.rounding += 2 * gone;
-  if (gone > 0) {
-    ended = forward(*ended, 2 * (gone + 1),
-                    "a descendant ended and nobody waited for it: its time is lost");
-  } else {
-    ended = forward(*ended, 2, "the CPU time of ended children went back");
-  }
-  accumulate(use.other_children, ended);
-  for (const MissingWorker& worker : after.missing)
+  use.counters += 2 * gone;
+  accumulate(use.other_children,
+             forward(ended, 2 * (gone + 1), "a descendant ended and nobody waited for it"));
+  for (const MissingWorker& worker : after.missing) {
     use.each_worker.push_back({worker.pid, worker.why});
+  }
   use.total = use.own;
   accumulate(use.total, use.workers);
   accumulate(use.total, use.other_children);

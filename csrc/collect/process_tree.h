@@ -37,7 +37,7 @@ struct ProcessTree {
   std::vector<TreeProcess> processes;  // our own first
   std::vector<MissingWorker> missing;  // named workers that are not there
   std::optional<int64_t> uptime_jiffies;  // when the reading began
-  Unknown gap{ReadState::ok, ""};  // not ok: there may be descendants that were not found
+  Gap gap;  // descendants that may not have been found
 
   const TreeProcess* find(int32_t pid) const;
 };
@@ -57,11 +57,11 @@ struct WorkerUse {
 struct TreeUse {
   Reading<int64_t> own;  // our process alone
   Reading<int64_t> workers;  // the named workers that lived through the interval or were born in it
-  Reading<int64_t>
-      other_children;  // other descendants, and all that ended in the interval, workers included
+  // Other descendants, and all that ended in the interval, workers included.
+  Reading<int64_t> other_children;
   Reading<int64_t> total;
   std::vector<WorkerUse> each_worker;
-  int64_t rounding = 0;  // jiffies by which total may be off: one for each counter that was read
+  int64_t counters = 0;  // that went into total, each of them rounded to a jiffy
 };
 
 TreeUse tree_use(const ProcessTree& before, const ProcessTree& after);

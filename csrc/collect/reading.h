@@ -23,6 +23,21 @@ struct Unknown {
   std::string reason;
 };
 
+// What a reading of several parts could not see; ok where it saw everything.
+struct Gap {
+  ReadState state = ReadState::ok;
+  std::string reason;
+
+  explicit operator bool() const { return state != ReadState::ok; }
+  // The first one found is kept.
+  void note(Unknown found) {
+    if (state != ReadState::ok) return;
+    state = found.state;
+    reason = std::move(found.reason);
+  }
+  Unknown unknown() const { return {state, reason}; }
+};
+
 template <class T>
 struct Reading {
   std::optional<T> value;

@@ -15,8 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "collect/host_sample.h"
 #include "profile/features.h"
 #include "record/recorder.h"
+#include "report/summary.h"
+#include "timeline/epoch_turn.h"
+#include "timeline/step.h"
 #include "tune/change.h"
 
 namespace gpuutil {
@@ -35,6 +39,7 @@ struct EngineOptions {
   std::string stop_file;           // empty: none
   std::string log_dir;
   std::string environment_json = "{}";
+  RunInfo run;                     // what the reports say of it; id, times and rung are filled in
   std::vector<std::string> missing;  // parts that could not be loaded, one line each
   std::string root = "/";          // of procfs and the cgroup files; tests inject one
   bool own_thread = true;          // tests call fold() themselves
@@ -70,7 +75,6 @@ class Engine {
   void remove_loader(uint32_t id);
   void set_process(bool device_is_host, int32_t main_threads, int32_t ranks);
   void limit_apply(const std::string& rung);
-  int32_t user_main_threads() const;
 
   // Commands and their answers.
   std::optional<Command> next_command();
@@ -95,13 +99,21 @@ class Engine {
 
   // Time that our Python code took on the user's threads.
   void add_own_time(int64_t duration_ns);
+  // ns that the always-on hooks cost a step, measured at attach.
+  void set_hook_cost(double ns);
 
  private:
   struct State;
+  // All of these under the mutex.
   void run_thread();
   void fold_locked();
+  void look_locked();
   void tune_locked(int64_t time_ns);
-  void sample_host_locked(int64_t time_ns);
+  void tell_changes();
+  void take_step(const Step& step);
+  void take_epoch(const EpochTurn& turn);
+  void take_host(HostSample sample);
+  std::string replay_path() const;
 
   const EngineOptions options_;
   RecorderRegistry& registry_;
@@ -109,6 +121,7 @@ class Engine {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
+  int64_t next_step_ = 0;  // index of the step under way
   std::unique_ptr<State> state_;
   std::thread thread_;
 };

@@ -23,6 +23,8 @@ struct LoaderFacts {
   int32_t user_workers = 0;            // what the user's code asked for
   int32_t prefetch = 0;                // batches per worker; 0 without workers
   int32_t batch_size = 0;              // 0 where unknown
+  int32_t batches = 0;                 // in one pass; 0 where unknown
+  int32_t last_batch_size = 0;         // of the last one; 0 where unknown
   bool persistent = false;
   bool workers_changeable = false;
   std::string workers_reason;          // why not changeable

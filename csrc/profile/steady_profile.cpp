@@ -86,6 +86,8 @@ Features steady_features(const Window& window) {
           ratio(shape.split[phase], shape.sampled_work_ns) * ratio(shape.work_ns, shape.wall_ns);
     }
   }
+  // No fetch was seen on the training thread: how long it waits for its input is not known.
+  if (micro_steps == 0) features.phase_ratio[static_cast<size_t>(Phase::input_wait)].reset();
   if (shape.sampled_work_ns > 0) {
     const double work_seconds = seconds(median(works).value_or(0));
     const auto part = [&](int64_t ns) {

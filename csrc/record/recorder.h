@@ -57,6 +57,10 @@ class RecorderRegistry {
   // True in a child forked after the first registry was made, for good.
   static bool inert() noexcept { return inert_.load(std::memory_order_relaxed); }
 
+  // Ends that in a child which wants to record for itself. Before anything else of ours runs there, on its only thread;
+  // registries from before the fork are not to be used any more.
+  static void revive() noexcept { inert_.store(false, std::memory_order_relaxed); }
+
   // Any thread. False where the event was lost: counted, except in a forked child.
   bool emit(const Event& event) noexcept {
     if (inert()) return false;

@@ -15,6 +15,9 @@
 namespace gpuutil {
 namespace {
 
+// Below it a verdict is printed as a guess.
+constexpr double kDoubtfulConfidence = 0.5;
+
 // " (1.78x faster than epoch 1)": by step time where both are known, else by samples a second.
 std::string comparison(const EpochSummary& epoch) {
   if (!epoch.first_epoch) return {};
@@ -51,7 +54,7 @@ std::string head_line(const EpochSummary& epoch) {
   return line + fmt::format(", {} in all", duration_text(epoch.wall_seconds));
 }
 
-// Reasons with the rules that share them: "host_python (no _torch)".
+// Reasons with the rules that share them: "sampled steps missing (host_python)".
 std::string not_measured_list(const EpochSummary& epoch) {
   std::vector<std::pair<std::string, std::string>> by_reason;
   for (const NotMeasured& rule : epoch.not_measured) {
@@ -65,7 +68,7 @@ std::string not_measured_list(const EpochSummary& epoch) {
   }
   std::string text;
   for (const auto& [reason, ids] : by_reason) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", ids, reason);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", reason, ids);
   }
   return text;
 }
@@ -87,8 +90,9 @@ std::vector<std::string> verdict_lines(const EpochSummary& epoch) {
                               percent_text(kThresholds.min_gain_ratio), first.id, first.title),
                   kReportColumns)};
     }
+    const char* doubt = first.confidence < kDoubtfulConfidence ? "maybe " : "";
     std::vector<std::string> lines = {
-        fit(fmt::format("verdict: {}: {}", first.id, first.title), kReportColumns)};
+        fit(fmt::format("verdict: {}{}: {}", doubt, first.id, first.title), kReportColumns)};
     const GainRange& gain = first.gain_ratio;
     std::string why = fmt::format("  removing it saves {} of a step ({:.1f}-{:.1f}x)",
                                   percent_range_text(gain.low, gain.high), 1 / (1 - gain.low),
@@ -104,12 +108,11 @@ std::vector<std::string> verdict_lines(const EpochSummary& epoch) {
             : "verdict: nothing found; not measured: " + not_measured_list(epoch);
     return {fit(text, kReportColumns)};
   }
-  std::string text = "verdict: nothing to change";
-  if (const double total = static_cast<double>(epoch.budget.total()); total > 0) {
-    const double wait = static_cast<double>(epoch.budget[Phase::input_wait]) / total;
-    text += fmt::format(": waiting for input takes {} of the time", percent_text(wait));
-  }
-  return {text};
+  const double total = static_cast<double>(epoch.budget.total());
+  if (epoch.steps == 0 || !(total > 0)) return {"verdict: none: nothing was measured"};
+  const double wait = static_cast<double>(epoch.budget[Phase::input_wait]) / total;
+  return {fmt::format("verdict: nothing to change: waiting for input takes {} of the time",
+                      percent_text(wait))};
 }
 
 // What a reader wants to hear of first, where not everything fits.
@@ -151,7 +154,7 @@ std::vector<std::string> change_lines(const EpochSummary& epoch, size_t room) {
 }
 
 std::string foreign_line(const EpochSummary& epoch) {
-  const ForeignLoad& load = epoch.foreign;
+  const ForeignUse& load = epoch.foreign;
   const bool held = load.held_seconds >= 1;
   if (!load.cores || (*load.cores < kThresholds.foreign_cores && !held)) return {};
   std::string line = fmt::format("other programs used {}", cores_text(*load.cores));

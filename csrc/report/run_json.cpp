@@ -1,7 +1,9 @@
 #include "report/run_json.h"
 
+#include "profile/epoch_budget.h"
 #include "report/json.h"
 #include "report/recipe.h"
+#include "report/time_shares.h"
 
 namespace gpuutil {
 namespace {
@@ -18,8 +20,15 @@ void text_or_null(JsonWriter& json, std::string_view key, std::string_view text)
 
 void write_budget(JsonWriter& json, const PhaseTimes& budget) {
   json.key("epoch_budget").begin_object().key("phases").begin_object();
-  for (size_t i = 0; i < kPhaseCount; ++i)
-    json.field(kPhaseNames[i], static_cast<double>(budget.ns[i]) * 1e-9);
+  const bool split = phases_split(budget);  // else that time is in `other`, and none of it is a zero
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    json.key(kPhaseNames[i]);
+    if (!split && needs_observer(static_cast<Phase>(i))) {
+      json.null();
+    } else {
+      json.value(static_cast<double>(budget.ns[i]) * 1e-9);
+    }
+  }
   json.end_object().end_object();
 }
 

@@ -70,7 +70,7 @@ struct ProfileSummary {
 };
 
 // Other programs on our CPUs.
-struct ForeignLoad {
+struct ForeignUse {
   std::optional<double> cores;         // mean over the epoch
   std::optional<double> budget_cores;  // what this process may use
   double held_seconds = 0;             // how long trials waited for quiet
@@ -93,7 +93,7 @@ struct EpochSummary {
   std::vector<NotMeasured> not_measured;
   std::vector<LedgerRow> changes;  // rows that changed state in this epoch
   std::vector<LoaderName> loaders;
-  ForeignLoad foreign;
+  ForeignUse foreign;
   std::vector<Missing> missing;
   Overhead overhead;
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "diagnose/wording.h"
+#include "profile/epoch_budget.h"
 #include "report/text.h"
 
 namespace gpuutil {
@@ -14,27 +15,11 @@ namespace {
 
 // For people; the ids stay in the JSON.
 constexpr std::array<std::string_view, kPhaseCount> kLabels = {
-    "input wait", "copy",    "forward",    "backward",   "optimizer", "device wait",
-    "collective", "logging", "checkpoint", "evaluation", "gpuutil",   "other"};
+    "input",      "copy",    "forward",    "backward", "optimizer", "device wait",
+    "collective", "logging", "checkpoint", "eval",     "gpuutil",   "other"};
 
 constexpr std::string_view kOther = "other";
 constexpr std::string_view kUnsplit = "training";
-
-// Told apart in sampled steps only; elsewhere they are all in `other`.
-constexpr bool needs_sampling(Phase phase) {
-  switch (phase) {
-    case Phase::host_to_device:
-    case Phase::forward:
-    case Phase::backward:
-    case Phase::optimizer:
-    case Phase::sync_wait:
-    case Phase::collective_wait:
-    case Phase::other:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // Largest remainders: what is left of 100 after rounding down goes to the parts that lost most.
 void round_to_hundred(std::vector<TimeShare>& parts) {
@@ -67,7 +52,8 @@ void merge_into_other(std::vector<TimeShare>& parts, size_t index) {
 std::optional<size_t> smallest_named(const std::vector<TimeShare>& parts) {
   std::optional<size_t> smallest;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].label == kOther || parts[i].label == kUnsplit) continue;
+    const std::string& label = parts[i].label;
+    if (label == kOther || label == kUnsplit || label == kLabels[0]) continue;  // input stays
     if (!smallest || parts[i].ratio < parts[*smallest].ratio) smallest = i;
   }
   return smallest;
@@ -75,35 +61,26 @@ std::optional<size_t> smallest_named(const std::vector<TimeShare>& parts) {
 
 }  // namespace
 
+bool phases_split(const PhaseTimes& budget) {
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    if (needs_observer(static_cast<Phase>(i)) && budget.ns[i] > 0) return true;
+  }
+  return false;
+}
+
 TimeShares time_shares(const EpochSummary& epoch) {
   TimeShares shares;
   const auto total = static_cast<double>(epoch.budget.total());
   if (!(total > 0)) return shares;
 
-  double sampled_sum = 0;  // what the profile saw of the phases that need sampling
-  double unsplit = 0;      // what the epoch spent in all of them together
-  for (size_t i = 0; i < kPhaseCount; ++i) {
-    if (!needs_sampling(static_cast<Phase>(i))) continue;
-    sampled_sum += std::max(0.0, epoch.profile.phase_ratio[i].value_or(0));
-    unsplit += static_cast<double>(epoch.budget.ns[i]) / total;
-  }
-  const auto seen = [&](Phase phase) {
-    return epoch.profile.phase_ratio[static_cast<size_t>(phase)].has_value();
-  };
-  shares.split =
-      sampled_sum > 0 && (seen(Phase::forward) || seen(Phase::backward) || seen(Phase::optimizer));
-
+  shares.split = phases_split(epoch.budget);
   for (size_t i = 0; i < kPhaseCount; ++i) {
     const auto phase = static_cast<Phase>(i);
-    double ratio = static_cast<double>(epoch.budget.ns[i]) / total;
-    if (needs_sampling(phase)) {
-      if (!shares.split) continue;
-      ratio = unsplit * std::max(0.0, epoch.profile.phase_ratio[i].value_or(0)) / sampled_sum;
-    }
-    if (ratio > 0 || phase == Phase::input_wait)
-      shares.parts.push_back({std::string(kLabels[i]), ratio, 0});
+    const double ratio = static_cast<double>(epoch.budget.ns[i]) / total;
+    if (!(ratio > 0) && phase != Phase::input_wait) continue;
+    const bool unsplit = phase == Phase::other && !shares.split;
+    shares.parts.push_back({std::string(unsplit ? kUnsplit : kLabels[i]), ratio, 0});
   }
-  if (!shares.split && unsplit > 0) shares.parts.push_back({std::string(kUnsplit), unsplit, 0});
   round_to_hundred(shares.parts);
   return shares;
 }
@@ -111,12 +88,14 @@ TimeShares time_shares(const EpochSummary& epoch) {
 std::string time_line(const EpochSummary& epoch, size_t columns) {
   TimeShares shares = time_shares(epoch);
   if (shares.parts.empty()) return "time: not measured";
-  std::string tail;
-  if (!shares.split) {
-    tail = "   (forward, backward, optimizer not told apart)";
-  } else if (epoch.profile.coverage_ratio) {
-    tail = fmt::format("   (phases seen in {} of the time)",
-                       percent_text(*epoch.profile.coverage_ratio));
+  // How much of the time the split was seen in, at length where there is room.
+  std::string tail = "   (forward, backward, optimizer not told apart)";
+  std::string short_tail = tail;
+  if (shares.split) {
+    const std::optional<double> coverage = epoch.profile.coverage_ratio;
+    const std::string seen = coverage ? percent_text(*coverage) : std::string();
+    tail = coverage ? fmt::format("   (phases seen in {} of the time)", seen) : std::string();
+    short_tail = coverage ? fmt::format(" (sampled {})", seen) : std::string();
   }
   // Parts under half a percent say nothing; input stays, because its zero is an answer.
   for (size_t i = shares.parts.size(); i-- > 0;) {
@@ -131,9 +110,10 @@ std::string time_line(const EpochSummary& epoch, size_t columns) {
       if (part.label == kOther && part.percent == 0) continue;
       line += fmt::format("{}{} {} %", line.empty() ? "time: " : " | ", part.label, part.percent);
     }
+    if (line.size() + tail.size() <= columns) return line + tail;
+    if (line.size() + short_tail.size() <= columns) return line + short_tail;
     const std::optional<size_t> smallest = smallest_named(shares.parts);
-    if (line.size() + tail.size() <= columns || !smallest)
-      return fit_with_tail(line, tail, columns);
+    if (!smallest) return fit_with_tail(line, short_tail, columns);
     merge_into_other(shares.parts, *smallest);
   }
 }

@@ -1,8 +1,4 @@
 // Where the time of an epoch went, in whole percent that add up to 100. Pure; any thread.
-//
-// Waits for input, checkpoints and evaluation are exact: every step tells them. Forward, backward
-// and what lies between are told apart in sampled steps only, so the rest of the time is split as
-// it was there.
 #pragma once
 
 #include <string>
@@ -23,9 +19,12 @@ struct TimeShares {
   bool split = false;            // whether forward, backward and the rest are told apart
 };
 
+// Without one sampled step forward, backward and optimizer are all in `other`.
+bool phases_split(const PhaseTimes& budget);
+
 TimeShares time_shares(const EpochSummary& epoch);
 
-// "time: input wait 12 % | forward 31 % | ... (phases seen in 9 % of the time)"; the smallest parts
+// "time: input 12 % | forward 31 % | ... (phases seen in 9 % of the time)"; the smallest parts
 // join "other" until it fits.
 std::string time_line(const EpochSummary& epoch, size_t columns);
 

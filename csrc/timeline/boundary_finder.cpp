@@ -30,6 +30,7 @@ void BoundaryFinder::feed(const Token& token) {
 }
 
 void BoundaryFinder::learn(const Token& token) {
+  if (token.remote) return;
   if (token.kind == TokenKind::user_epoch) user_epochs_ = true;
   if (token.kind == TokenKind::user_step && !user_steps_) {
     user_steps_ = true;
@@ -112,7 +113,7 @@ Cycle BoundaryFinder::cycle() const {
   return cycle;
 }
 
-void BoundaryFinder::put(Decision decision) {
+void BoundaryFinder::put(Boundary decision) {
   if (decision.kind != DecisionKind::evaluation) {
     decision.time_ns = std::max(decision.time_ns, last_ns_);
     decision.sequence = std::max(decision.sequence, last_sequence_);
@@ -123,7 +124,7 @@ void BoundaryFinder::put(Decision decision) {
 }
 
 void BoundaryFinder::cut(int64_t time_ns, uint64_t sequence) {
-  Decision step;
+  Boundary step;
   step.time_ns = time_ns;
   step.sequence = sequence;
   bool samples_known = true;
@@ -140,12 +141,13 @@ void BoundaryFinder::cut(int64_t time_ns, uint64_t sequence) {
   }
   fetches_.erase(fetches_.begin(), fetch);
   if (!samples_known) step.samples = 0;
-  natural_fetches_ += step.fetches;
 
   auto end = ends_.begin();
   while (end != ends_.end() && end->sequence < sequence) ++end;
   step.optimizer_ends = static_cast<uint32_t>(end - ends_.begin());
   ends_.erase(ends_.begin(), end);
+  natural_fetches_ += step.fetches;
+  natural_ends_ += step.optimizer_ends;
 
   step.turn = std::erase_if(turn_marks_, [&](uint64_t at) { return at < sequence; }) > 0;
   const uint32_t usual = turns_.cycle().fetches;
@@ -156,10 +158,10 @@ void BoundaryFinder::cut(int64_t time_ns, uint64_t sequence) {
 void BoundaryFinder::turn(int64_t time_ns, uint64_t sequence, uint32_t loader, EpochEnd end) {
   turn_marks_.push_back(sequence);
   pass_sequence_ = sequence;
-  natural_fetches_ = 0;
+  natural_fetches_ = natural_ends_ = 0;
   natural_loaders_.clear();
   if (user_epochs_ && end != EpochEnd::user_epoch) return;
-  Decision decision;
+  Boundary decision;
   decision.kind = DecisionKind::epoch_turn;
   decision.time_ns = time_ns;
   decision.sequence = sequence;
@@ -171,9 +173,9 @@ void BoundaryFinder::turn(int64_t time_ns, uint64_t sequence, uint32_t loader, E
 // A step ended by itself, not for want of what should have ended it: what it had is what a step of this loop has.
 void BoundaryFinder::finish_turn() {
   run_ = 0;
-  if (whole_turn_) turns_.see_turn(natural_fetches_, natural_loaders_);
+  if (whole_turn_) turns_.see_turn(natural_fetches_, natural_ends_, natural_loaders_);
   whole_turn_ = true;
-  natural_fetches_ = 0;
+  natural_fetches_ = natural_ends_ = 0;
   natural_loaders_.clear();
 }
 

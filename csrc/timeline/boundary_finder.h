@@ -29,12 +29,13 @@ struct Token {
   uint32_t subject = 0;
   uint16_t flags = 0;
   TokenKind kind = TokenKind::iter_begin;
+  bool remote = false;    // of a loader on another thread: no wait and no step, but its passes are epochs
 };
 
 enum class DecisionKind : uint8_t { step_end, epoch_turn, evaluation };
 
 // Steps and turns own every event with a sequence below theirs that no earlier one owns.
-struct Decision {
+struct Boundary {
   DecisionKind kind = DecisionKind::step_end;
   int64_t time_ns = 0;
   int64_t end_ns = 0;  // of an evaluation
@@ -67,7 +68,7 @@ class BoundaryFinder {
   // Keeps what the user said (mon.step(), mon.epoch()) and forgets the rest; for another training thread.
   void restart();
 
-  std::vector<Decision>& decisions() { return decisions_; }  // the caller takes them out
+  std::vector<Boundary>& decisions() { return decisions_; }  // the caller takes them out
   Cycle cycle() const;
   bool has_optimizer() const { return optimizers_seen_; }
   // More is held than a plain loop needs: the caller may fold everything up to now.
@@ -99,9 +100,11 @@ class BoundaryFinder {
   void on_exhausted(const Token& token, int64_t begin_ns, uint64_t begin_sequence);
   void on_optimizer_end(const Token& token);
   void on_user_step(const Token& token);
+  void on_remote(const Token& token);
 
   void resolve_ended(bool step_goes_on);
   void attribute(const Token& token);
+  std::optional<int64_t> evaluated_until(const LoaderPass& pass);
   void close_skipped(int64_t now_ns);
   void prove(LoaderPass& pass);
   LoaderPass& pass_of(const Token& token);
@@ -112,7 +115,7 @@ class BoundaryFinder {
   void decide_evaluation(LoaderPass& pass, int64_t end_ns);
   void cut(int64_t time_ns, uint64_t sequence);
   void turn(int64_t time_ns, uint64_t sequence, uint32_t loader, EpochEnd end);
-  void put(Decision decision);
+  void put(Boundary decision);
 
   TurnCycle turns_;
   Mode mode_ = Mode::unknown;
@@ -120,7 +123,7 @@ class BoundaryFinder {
   std::deque<Token> held_;             // while the loop is unknown
   uint32_t held_fetches_ = 0, held_backwards_ = 0;
 
-  PassBook passes_;
+  PassBook passes_, remote_passes_;
   std::vector<Fetch> fetches_;         // since the last boundary, evaluation excluded
   std::vector<Token> ends_;            // optimizer ends since the last boundary
   std::vector<uint64_t> turn_marks_;   // sequences at which training passes ended or began
@@ -130,12 +133,13 @@ class BoundaryFinder {
   uint32_t run_ = 0;                   // its consecutive ends
   uint64_t pass_sequence_ = 0;         // where the last epoch turn was
   bool whole_turn_ = false;            // the step under way was seen from its begin
-  uint32_t natural_fetches_ = 0;       // batches since a step last ended by itself
+  uint32_t natural_fetches_ = 0;       // since a step last ended by itself
+  uint32_t natural_ends_ = 0;
   std::vector<uint32_t> natural_loaders_;
   std::optional<uint32_t> primary_;    // the loader whose passes are epochs
   int64_t last_ns_ = INT64_MIN;        // of the last decision
   uint64_t last_sequence_ = 0;
-  std::vector<Decision> decisions_;
+  std::vector<Boundary> decisions_;
 };
 
 }  // namespace gpuutil

@@ -6,6 +6,7 @@
 namespace gpuutil {
 
 void BoundaryFinder::run(const Token& token) {
+  if (token.remote) return on_remote(token);
   switch (token.kind) {
     case TokenKind::iter_begin: return on_iter_begin(token);
     case TokenKind::fetch_begin: return on_fetch_begin(token);
@@ -46,7 +47,7 @@ void BoundaryFinder::drop_fetches(uint32_t loader, uint64_t from_sequence) {
 }
 
 void BoundaryFinder::decide_evaluation(LoaderPass& pass, int64_t end_ns) {
-  Decision decision;
+  Boundary decision;
   decision.kind = DecisionKind::evaluation;
   decision.time_ns = pass.begin_ns;
   decision.end_ns = end_ns;
@@ -119,7 +120,8 @@ void BoundaryFinder::on_fetch_begin(const Token& token) {
       finish_turn();
     }
     const uint32_t usual = turns_.cycle().fetches;
-    if (usual == 0 || training_fetches() < usual) return;
+    // A loader that was not read in this step yet may belong to it: several are read in step.
+    if (usual == 0 || training_fetches() < usual || fetches_of(token.subject) == 0) return;
     for (LoaderPass& other : passes_.all()) {
       if (!other.proven && fetches_of(other.loader) >= 2) decide_evaluation(other, token.time_ns);
     }
@@ -178,28 +180,40 @@ void BoundaryFinder::on_exhausted(const Token& token, int64_t begin_ns, uint64_t
 void BoundaryFinder::attribute(const Token& token) {
   for (LoaderPass& pass : passes_.all()) {
     if (pass.proven || pass.exhausted || fetches_of(pass.loader) == 0) continue;
-    const Fetch* last = nullptr;
-    const Fetch* training = nullptr;  // the first after it by a loader that is known to feed
-    for (const Fetch& f : fetches_) {
-      if (f.loader == pass.loader) last = &f;
-    }
-    for (const Fetch& f : fetches_) {
-      if (f.sequence < last->sequence || f.loader == pass.loader || training != nullptr) continue;
-      const LoaderPass* other = passes_.find(f.loader);
-      const bool feeds = turns_.feeds(f.loader).value_or(other != nullptr && other->proven);
-      const bool with_grad = other != nullptr && !other->all_no_grad;
-      if (feeds || (pass.all_no_grad && with_grad)) training = &f;
-    }
-    const bool usual = turns_.feeds(pass.loader).value_or(false);
-    if (training != nullptr && !usual) {
-      const LoaderPass* other = passes_.find(training->loader);
-      int64_t end_ns = training->begin_ns;
-      if (other != nullptr && other->begin_sequence > last->sequence) end_ns = other->begin_ns;
-      decide_evaluation(pass, std::min(end_ns, token.time_ns));
+    const std::optional<int64_t> end_ns = evaluated_until(pass);
+    if (end_ns) {
+      decide_evaluation(pass, std::min(*end_ns, token.time_ns));
     } else {
       prove(pass);
     }
   }
+}
+
+// Where the evaluation that `pass` is ends, if it is one that was cut short: a loader that does not usually feed the
+// steps was read, and this step has a batch of one that does.
+std::optional<int64_t> BoundaryFinder::evaluated_until(const LoaderPass& pass) {
+  if (turns_.feeds(pass.loader).value_or(false)) return std::nullopt;
+  const bool in_this_step = pass.begin_sequence >= last_sequence_;
+  if (!in_this_step && fetches_of(pass.loader) < 2) return std::nullopt;  // begins to be read in step with another
+  const Fetch* last = nullptr;
+  for (const Fetch& f : fetches_) {
+    if (f.loader == pass.loader) last = &f;
+  }
+  bool fed_before = false;
+  for (const Fetch& f : fetches_) {
+    const LoaderPass* other = passes_.find(f.loader);
+    if (f.loader == pass.loader || other == nullptr) continue;
+    const bool feeds = turns_.feeds(f.loader).value_or(other->proven);
+    if (!feeds && !(pass.all_no_grad && !other->all_no_grad)) continue;
+    if (f.sequence < last->sequence) {
+      fed_before = true;  // a loop that fetches ahead
+      continue;
+    }
+    return other->begin_sequence > last->sequence ? other->begin_ns : f.begin_ns;
+  }
+  const bool never_feeds = turns_.feeds(pass.loader).has_value();
+  if (fed_before && never_feeds) return last->end_ns;
+  return std::nullopt;
 }
 
 // More batches than one step has, at the begin of a pass that is known to train only now: the first steps of it were
@@ -218,7 +232,11 @@ void BoundaryFinder::close_skipped(int64_t now_ns) {
          4 * (batches[ahead + 1].begin_ns - batches[ahead].end_ns) < work_ns) {
     ++ahead;
   }
-  for (size_t i = usual + ahead; i < batches.size(); i += usual) {
+  for (size_t first = 0, i = usual + ahead; i < batches.size(); first = i, i += usual) {
+    const bool again = std::any_of(batches.begin() + static_cast<std::ptrdiff_t>(first),
+                                   batches.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Fetch& f) { return f.loader == batches[i].loader; });
+    if (!again) return;  // several loaders are read in step
     cut(batches[i].begin_ns, batches[i].sequence);
   }
 }
@@ -227,6 +245,7 @@ void BoundaryFinder::on_optimizer_end(const Token& token) {
   open_fetch_.reset();  // its end was lost
   resolve_ended(true);
   attribute(token);
+  for (LoaderPass& pass : remote_passes_.all()) pass.proven = pass.proven || pass.fetches > 0;
   if (mode_ == Mode::optimizer) close_skipped(token.time_ns);
   ends_.push_back(token);
   if (mode_ != Mode::optimizer) return;
@@ -247,6 +266,28 @@ void BoundaryFinder::on_optimizer_end(const Token& token) {
     turns_.relearn();
     for (const Token& end : ends_) turns_.see_optimizer(end.subject);
     if (!turns_.settled()) mode_ = Mode::unknown;
+  }
+}
+
+// A pass on another thread that optimizer ends fell into was for training, where the training thread reads no loader
+// itself. It ends a little early, by what is prefetched.
+void BoundaryFinder::on_remote(const Token& token) {
+  if (token.kind == TokenKind::iter_begin) {
+    remote_passes_.begin(token.subject, token.time_ns, token.sequence);
+    return;
+  }
+  if (token.kind != TokenKind::fetch_end) return;
+  LoaderPass* pass = remote_passes_.find(token.subject);
+  if (pass == nullptr || pass->exhausted) {
+    pass = &remote_passes_.begin(token.subject, token.time_ns, token.sequence);
+  }
+  if ((token.flags & kFetchExhausted) == 0) {
+    pass->fetches += (token.flags & kFetchError) == 0 ? 1 : 0;
+    return;
+  }
+  pass->exhausted = true;
+  if (pass->proven && !primary_) {
+    turn(token.time_ns, token.sequence + 1, token.subject, EpochEnd::exhausted);
   }
 }
 

@@ -6,9 +6,9 @@ namespace gpuutil {
 namespace {
 
 // The first interval that ends after `time`.
-std::vector<Interval>::const_iterator first_after(const std::vector<Interval>& list, int64_t time) {
+std::vector<TimeSpan>::const_iterator first_after(const std::vector<TimeSpan>& list, int64_t time) {
   return std::upper_bound(list.begin(), list.end(), time,
-                          [](int64_t t, const Interval& i) { return t < i.end; });
+                          [](int64_t t, const TimeSpan& i) { return t < i.end; });
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ void IntervalSet::add(int64_t begin, int64_t end) {
   }
   // The first that touches or follows [begin, end), and one past the last that touches it.
   auto first = std::lower_bound(intervals_.begin(), intervals_.end(), begin,
-                                [](const Interval& i, int64_t t) { return i.end < t; });
+                                [](const TimeSpan& i, int64_t t) { return i.end < t; });
   auto last = first;
   while (last != intervals_.end() && last->begin <= end) {
     begin = std::min(begin, last->begin);
@@ -37,7 +37,7 @@ void IntervalSet::add(int64_t begin, int64_t end) {
 }
 
 void IntervalSet::add(const IntervalSet& more) {
-  for (const Interval& i : more.intervals_) add(i.begin, i.end);
+  for (const TimeSpan& i : more.intervals_) add(i.begin, i.end);
 }
 
 IntervalSet IntervalSet::clipped(int64_t begin, int64_t end) const {
@@ -56,7 +56,7 @@ void IntervalSet::drop_before(int64_t begin) {
 
 int64_t IntervalSet::total() const {
   int64_t sum = 0;
-  for (const Interval& i : intervals_) sum += i.length();
+  for (const TimeSpan& i : intervals_) sum += i.length();
   return sum;
 }
 
@@ -78,7 +78,7 @@ IntervalSet unite(const IntervalSet& a, const IntervalSet& b) {
   auto i = a.intervals().begin(), j = b.intervals().begin();
   while (i != a.intervals().end() || j != b.intervals().end()) {
     const bool take_a = j == b.intervals().end() || (i != a.intervals().end() && i->begin < j->begin);
-    const Interval& next = take_a ? *i++ : *j++;
+    const TimeSpan& next = take_a ? *i++ : *j++;
     result.add(next.begin, next.end);
   }
   return result;
@@ -97,7 +97,7 @@ IntervalSet intersect(const IntervalSet& a, const IntervalSet& b) {
 IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
   IntervalSet result;
   auto j = b.intervals().begin();
-  for (const Interval& piece : a.intervals()) {
+  for (const TimeSpan& piece : a.intervals()) {
     int64_t begin = piece.begin;
     while (j != b.intervals().end() && j->end <= begin) ++j;
     for (auto k = j; k != b.intervals().end() && k->begin < piece.end; ++k) {

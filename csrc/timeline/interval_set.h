@@ -8,12 +8,12 @@
 
 namespace gpuutil {
 
-struct Interval {
+struct TimeSpan {
   int64_t begin = 0;
   int64_t end = 0;
 
   int64_t length() const { return end - begin; }
-  bool operator==(const Interval&) const = default;
+  bool operator==(const TimeSpan&) const = default;
 };
 
 class IntervalSet {
@@ -34,13 +34,13 @@ class IntervalSet {
   int64_t total_within(int64_t begin, int64_t end) const;
   bool contains(int64_t time) const;
 
-  const std::vector<Interval>& intervals() const { return intervals_; }
+  const std::vector<TimeSpan>& intervals() const { return intervals_; }
   bool empty() const { return intervals_.empty(); }
   size_t size() const { return intervals_.size(); }
   bool operator==(const IntervalSet&) const = default;
 
  private:
-  std::vector<Interval> intervals_;
+  std::vector<TimeSpan> intervals_;
 };
 
 IntervalSet unite(const IntervalSet& a, const IntervalSet& b);

@@ -137,8 +137,10 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
         if (optimizers_.size() < kMaxNesting) optimizers_.push_back({event.subject, event.time_ns});
         break;
       case EventKind::optimizer_end: {
-        auto open = std::find_if(optimizers_.rbegin(), optimizers_.rend(),
-                                 [&](const Open& o) { return o.subject == event.subject; });
+        // The operator observer sees that an optimizer begins, not which one: subject 0.
+        auto open = std::find_if(optimizers_.rbegin(), optimizers_.rend(), [&](const Open& o) {
+          return o.subject == event.subject || o.subject == 0;
+        });
         if (open != optimizers_.rend()) {
           optimizer_calls_.push_back({open->begin_ns, event.time_ns});
           optimizers_.erase(std::prev(open.base()), optimizers_.end());
@@ -179,6 +181,8 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
   if (in_iterator_) input_.add(iterator_from_ns_, end_ns);
   if (sampling_) piece.observed_ns += std::max<int64_t>(0, end_ns - std::max(sampled_from_ns_, begin_ns));
   if (lossy) reset();
+  // No optimizer runs through a whole step: the end of this one was lost.
+  std::erase_if(optimizers_, [&](const Open& o) { return o.begin_ns < begin_ns; });
   measure(piece, evaluation);
   return piece;
 }
@@ -196,7 +200,7 @@ void PhasePainter::measure(Piece& piece, const IntervalSet& evaluation) {
     return;
   }
 
-  for (const Interval& call : optimizer_calls_) optimizer_.add(call.begin, call.end);
+  for (const TimeSpan& call : optimizer_calls_) optimizer_.add(call.begin, call.end);
   find_backward();
   find_forward();
   optimizer_.add(zero_grad_);
@@ -213,7 +217,7 @@ void PhasePainter::measure(Piece& piece, const IntervalSet& evaluation) {
   for (const IntervalSet* busy : {&ops_, &sync_, &copy_, &backward_, &optimizer_}) take(gaps, *busy);
   piece.python_gap_ns = gaps.total();
   piece.operator_ns = outside.total() - piece.python_gap_ns;
-  for (const Interval& gap : gaps.intervals()) {
+  for (const TimeSpan& gap : gaps.intervals()) {
     if (gap.length() > kUserGapNs) piece.user_python_ns += gap.length();
   }
 }

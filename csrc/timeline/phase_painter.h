@@ -60,7 +60,7 @@ class PhasePainter {
 
   // Of the stretch; members only to keep their memory.
   IntervalSet explicit_, input_, sync_, copy_, nodes_, backward_, optimizer_, zero_grad_, forward_, ops_;
-  std::vector<Interval> optimizer_calls_, op_list_;
+  std::vector<TimeSpan> optimizer_calls_, op_list_;
   std::vector<int64_t> anchors_;   // forward begins after one of these: ends of fetches and optimizers
   std::vector<int64_t> breaks_;    // what begins here is not backward
   std::vector<int64_t> fetch_ends_;

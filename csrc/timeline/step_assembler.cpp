@@ -1,6 +1,7 @@
 #include "timeline/step_assembler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpuutil {
 namespace {
@@ -55,7 +56,7 @@ void StepAssembler::flush(int64_t now_ns) {
   }
   finder_.flush();
   apply_decisions();
-  Decision end;
+  Boundary end;
   end.kind = DecisionKind::epoch_turn;
   end.end = EpochEnd::end;
   end.time_ns = now_ns;
@@ -67,8 +68,8 @@ void StepAssembler::flush(int64_t now_ns) {
   painter_.reset();
 }
 
-void StepAssembler::mark(int64_t time_ns, uint32_t marks) {
-  if (marks_.size() < BoundaryFinder::kMaxHeld) marks_.emplace_back(time_ns, marks);
+void StepAssembler::mark(int64_t begin_ns, int64_t end_ns, uint32_t marks) {
+  if (marks_.size() < BoundaryFinder::kMaxHeld) marks_.push_back({begin_ns, end_ns, marks});
 }
 
 void StepAssembler::process(const ThreadEvent& event) {
@@ -111,8 +112,8 @@ void StepAssembler::replay() {
 
 void StepAssembler::feed(const ThreadEvent& event, uint64_t sequence) {
   find_backward_end(event, sequence);
-  if (!roles_.is_training(event.thread)) return;
   Token token;
+  token.remote = !roles_.is_training(event.thread);
   token.time_ns = event.event.time_ns;
   token.sequence = sequence;
   token.value = event.event.value;
@@ -127,7 +128,8 @@ void StepAssembler::feed(const ThreadEvent& event, uint64_t sequence) {
     case EventKind::user_epoch: token.kind = TokenKind::user_epoch; break;
     default: return;
   }
-  finder_.feed(token);
+  const bool of_loader = token.kind == TokenKind::iter_begin || token.kind == TokenKind::fetch_end;
+  if (!token.remote || of_loader) finder_.feed(token);
 }
 
 // A backward pass ended where the training thread calls an operator again. Only loops with neither a fetch nor an
@@ -148,9 +150,9 @@ void StepAssembler::find_backward_end(const ThreadEvent& event, uint64_t sequenc
 }
 
 void StepAssembler::apply_decisions() {
-  std::vector<Decision>& decisions = finder_.decisions();
+  std::vector<Boundary>& decisions = finder_.decisions();
   if (decisions.empty()) return;
-  for (const Decision& decision : decisions) {
+  for (const Boundary& decision : decisions) {
     switch (decision.kind) {
       case DecisionKind::evaluation: evaluation_.add(decision.time_ns, decision.end_ns); break;
       case DecisionKind::step_end: end_step(decision); break;
@@ -168,10 +170,10 @@ void StepAssembler::take_piece(int64_t end_ns, uint64_t sequence) {
   const std::span<const ThreadEvent> events(held_.data() + head_, count);
 
   uint32_t marks = detail_lost_ ? kStepDropped : kStepClean;
-  std::erase_if(marks_, [&](const std::pair<int64_t, uint32_t>& mark) {
-    if (mark.first > end_ns) return false;
-    marks |= mark.second;
-    return true;
+  std::erase_if(marks_, [&](const Mark& mark) {
+    if (mark.begin_ns > end_ns) return false;
+    marks |= mark.marks;
+    return mark.end_ns <= end_ns;
   });
   Piece piece = painter_.paint(painted_until_ns_, end_ns, events, evaluation_, roles_,
                                (marks & kStepDropped) != 0);
@@ -198,7 +200,7 @@ void StepAssembler::take_piece(int64_t end_ns, uint64_t sequence) {
   }
 }
 
-void StepAssembler::end_step(const Decision& decision) {
+void StepAssembler::end_step(const Boundary& decision) {
   take_piece(decision.time_ns, decision.sequence);
   Step step;
   step.index = next_index_++;
@@ -246,7 +248,7 @@ void StepAssembler::end_step(const Decision& decision) {
   on_step_(step);
 }
 
-void StepAssembler::end_epoch(const Decision& decision) {
+void StepAssembler::end_epoch(const Boundary& decision) {
   take_piece(decision.time_ns, decision.sequence);
   epoch_.end_ns = painted_until_ns_;
   epoch_.loader = decision.loader;

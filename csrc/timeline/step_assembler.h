@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "timeline/boundary_finder.h"
@@ -43,9 +42,11 @@ class StepAssembler {
   void push(uint32_t thread, const Event& event);
   // Every event up to this time was pushed: the time at which the drain began.
   void drained(int64_t complete_until_ns);
-  // The step that contains `time_ns` (the one under way if that is over) gets these marks: kStepChanged by the
-  // controller; kStepDropped where a recorder lost events.
-  void mark(int64_t time_ns, uint32_t marks);
+  // Every step that overlaps [begin_ns, end_ns], and the one under way if these are over, gets these
+  // marks: kStepChanged by the controller; kStepDropped for the time between two drains where a
+  // recorder lost events.
+  void mark(int64_t begin_ns, int64_t end_ns, uint32_t marks);
+  void mark(int64_t time_ns, uint32_t marks) { mark(time_ns, time_ns, marks); }
   // Decides with what there is and ends the last epoch (EpochEnd::end) at `now_ns`. The step under way is not a
   // step; its time is that epoch's tail. Pushing may go on: time continues from here.
   void flush(int64_t now_ns);
@@ -55,13 +56,19 @@ class StepAssembler {
   int64_t epoch() const { return epoch_.epoch; }  // number of the one under way
 
  private:
+  struct Mark {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    uint32_t marks = 0;
+  };
+
   void process(const ThreadEvent& event);
   void feed(const ThreadEvent& event, uint64_t sequence);
   void find_backward_end(const ThreadEvent& event, uint64_t sequence);
   void apply_decisions();
   void take_piece(int64_t end_ns, uint64_t sequence);
-  void end_step(const Decision& decision);
-  void end_epoch(const Decision& decision);
+  void end_step(const Boundary& decision);
+  void end_epoch(const Boundary& decision);
   void replay();
   void limit_memory();
 
@@ -79,7 +86,7 @@ class StepAssembler {
   size_t detail_ = 0;                     // operator events among them
   bool detail_lost_ = false;
   IntervalSet evaluation_;
-  std::vector<std::pair<int64_t, uint32_t>> marks_;
+  std::vector<Mark> marks_;
 
   bool started_ = false;
   int64_t painted_until_ns_ = 0;

@@ -146,8 +146,8 @@ void TurnCycle::choose_end(bool closed) {
     const auto [length, share] = mode_of(runs);
     if (share >= 0.8 && length <= kLongestTurn) cycle_.ends_per_step = length;
   }
-  const size_t of_end = std::max<size_t>(1, count(end));
-  const size_t all = ends_.size() * cycle_.ends_per_step;
+  const size_t of_end = std::max<size_t>(1, times(end));
+  const size_t all = (ends_.size() - (closed ? 1 : 0)) * cycle_.ends_per_step;
   cycle_.optimizer_ends = static_cast<uint32_t>(std::max<size_t>(1, (all + of_end / 2) / of_end));
 
   // What the ends so far say about fetches per turn; real turns refine it.
@@ -170,22 +170,28 @@ void TurnCycle::choose_end(bool closed) {
   }
 }
 
-void TurnCycle::see_turn(uint32_t fetches, const std::vector<uint32_t>& loaders) {
-  turns_.push_back({fetches, loaders});
+void TurnCycle::see_turn(uint32_t fetches, uint32_t optimizer_ends,
+                         const std::vector<uint32_t>& loaders) {
+  turns_.push_back({fetches, optimizer_ends, loaders});
   if (turns_.size() > kTurns) turns_.pop_front();
-  learn_fetches();
+  learn_counts();
 }
 
-void TurnCycle::learn_fetches() {
+void TurnCycle::learn_counts() {
   const size_t n = turns_.size();
   if (n < 3) return;
+  std::vector<uint32_t> values;
+  for (const Turn& t : turns_) values.push_back(t.optimizer_ends);
+  if (const auto [ends, share] = mode_of(values); share >= kMajority) {
+    cycle_.optimizer_ends = std::max(1u, ends);
+  }
   // Three alike in a row are believed at once: the user changed the accumulation.
   const uint32_t last = turns_[n - 1].fetches;
   if (turns_[n - 2].fetches == last && turns_[n - 3].fetches == last) {
     cycle_.fetches = last;
     return;
   }
-  std::vector<uint32_t> values;
+  values.clear();
   for (const Turn& t : turns_) values.push_back(t.fetches);
   const auto [value, share] = mode_of(values);
   cycle_.fetches = share >= kMajority ? value : 0;

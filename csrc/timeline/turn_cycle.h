@@ -17,6 +17,9 @@ struct Cycle {
   uint32_t optimizer_ends = 1;   // of all optimizers in one step
   uint32_t fetches = 0;          // batches in one step; 0: none, or no majority
   bool learnt = false;
+
+  // Optimizer ends that an observation must last to contain a whole step wherever it begins.
+  uint32_t observation_span() const { return optimizer_ends <= 1 ? 1 : 2 * optimizer_ends; }
 };
 
 class TurnCycle {
@@ -27,8 +30,9 @@ class TurnCycle {
   // In order of time, on the training thread.
   void see_fetch(uint32_t loader);
   void see_optimizer(uint32_t id);
-  // A step ended: the batches since the previous end of its kind, and who delivered them.
-  void see_turn(uint32_t fetches, const std::vector<uint32_t>& loaders);
+  // A step ended by itself: the batches and optimizer ends since the last one that did, and who
+  // delivered the batches.
+  void see_turn(uint32_t fetches, uint32_t optimizer_ends, const std::vector<uint32_t>& loaders);
 
   // Whether what was seen says how a step ends. Falls back to `no` when an unknown optimizer appears.
   bool settled() const { return settled_; }
@@ -51,13 +55,14 @@ class TurnCycle {
   };
   struct Turn {
     uint32_t fetches = 0;
+    uint32_t optimizer_ends = 0;
     std::vector<uint32_t> loaders;
   };
 
   size_t count(uint32_t id) const;
   bool enough() const;
   void choose_end(bool closed);
-  void learn_fetches();
+  void learn_counts();
 
   std::deque<End> ends_;     // the last kHistory
   std::deque<Turn> turns_;   // the last kTurns

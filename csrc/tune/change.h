@@ -38,7 +38,9 @@ struct Proposal {
   double risk = 1;              // >= 1; divides the rank
   bool cheap_flip = false;      // may be switched every few steps: interleave A/B/A/B
   int32_t settle_steps = 5;     // steps in flight that predate the change
-  int32_t burst_steps = 1;      // with so many workers their batches come in bursts: only means over so many steps compare
+  // With N workers batches come in bursts of N: only means over so many steps compare, without and with it.
+  int32_t burst_from = 1;
+  int32_t burst_to = 1;
   bool saving = false;          // wanted for what it saves (fewer workers): kept where it loses nothing
 };
 

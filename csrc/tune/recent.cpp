@@ -17,14 +17,13 @@ std::optional<StepTimes> Recent::times(int burst, size_t least) const {
   const auto run = static_cast<size_t>(std::max(1, burst));
   const size_t runs = samples_.size() / run;
   if (samples_.size() < least || runs < 2) return std::nullopt;
-  std::vector<double> steps, waits, single;
+  std::vector<double> steps, waits;
   // The newest whole runs.
   for (size_t i = samples_.size() - runs * run; i < samples_.size(); i += run) {
     double seconds = 0, wait = 0;
     for (size_t j = i; j < i + run; ++j) {
       seconds += samples_[j].seconds;
       wait += samples_[j].wait_seconds;
-      single.push_back(samples_[j].seconds);
     }
     steps.push_back(seconds / static_cast<double>(run));
     waits.push_back(wait / static_cast<double>(run));
@@ -32,7 +31,7 @@ std::optional<StepTimes> Recent::times(int burst, size_t least) const {
   StepTimes times;
   times.step_seconds = *median(steps);
   times.wait_seconds = std::min(*median(waits), times.step_seconds);
-  times.spread_ratio = *quantile(single, 0.95) / *median(single);
+  times.spread_ratio = *quantile(steps, 0.95) / times.step_seconds;
   times.steps = static_cast<int>(samples_.size());
   return times;
 }

@@ -14,7 +14,7 @@ namespace gpuutil {
 struct StepTimes {
   double step_seconds = 0;
   double wait_seconds = 0;  // of it waiting for input
-  double spread_ratio = 1;  // p95 over median of single steps
+  double spread_ratio = 1;  // p95 over median
   int steps = 0;
 };
 

@@ -11,11 +11,12 @@ namespace {
 
 // How a trial is cut into blocks. Short blocks in many turns beat long ones in few: slow spells of a shared machine
 // last longer than a block and so fall on both arms. A block must still be long against the scheduler's time slices.
-constexpr double kMinBlockSeconds = 0.05;
+constexpr double kMinBlockSeconds = 0.03;
 constexpr int kMaxBlockSteps = 400;
 constexpr int kBlockSteps = 10;
 constexpr int kCheapBlockSteps = 8;
-constexpr int kMinRuns = 3;  // means over bursts in a block
+constexpr int kJitter = 2;   // blocks are up to 1/2 longer
+constexpr int kMinRuns = 4;  // means over bursts in a block
 constexpr int kVerifySteps = 24;
 constexpr int kFirstEpochs = 2;
 constexpr int kVerifyEpochs = 4;
@@ -26,27 +27,25 @@ constexpr double kClearlySlower = 1.1;
 constexpr double kCostlyStep = 1.5;
 constexpr int kUndoAttempts = 3;
 
-int rounded_up(int steps, int burst) { return (steps + burst - 1) / burst * burst; }
-
 }  // namespace
 
 Trial::Trial(TrialSetup setup, const Policy& policy)
     : setup_(std::move(setup)),
       policy_(policy),
       in_force_(setup_.in_force),
-      arm_(std::max(1, setup_.proposal.burst_steps)) {
+      random_(setup_.seed),
+      arm_(burst()) {
   const Proposal& proposal = setup_.proposal;
-  const int burst = std::max(1, proposal.burst_steps);
   int steps = proposal.cheap_flip ? kCheapBlockSteps : kBlockSteps;
   if (setup_.step_seconds > 0) {
     const double needed = std::ceil(kMinBlockSeconds / setup_.step_seconds);
     steps = std::max(steps, static_cast<int>(std::min<double>(needed, kMaxBlockSteps)));
   }
-  block_steps_ = rounded_up(steps, burst);
-  if (burst > 1) block_steps_ = std::max(block_steps_, kMinRuns * burst);
+  block_steps_ = steps;
   settle_steps_ = std::max(policy_.min_settle_steps, proposal.settle_steps);
   // Blocks to the first verdict: enough turns to see the scatter between them, fewer where each is dear.
-  const int turn = block_steps_ + settle_steps_;
+  const int burst_steps = kMinRuns * std::max(proposal.burst_from, proposal.burst_to);
+  const int turn = std::max(block_steps_, burst_steps) + settle_steps_;
   if (setup_.epoch_mode) {
     first_blocks_ = 5;
     more_blocks_ = 4;
@@ -68,14 +67,23 @@ double Trial::step_work() const {
   return setup_.epoch_mode ? epochs_.step_work() : arm_.step_work();
 }
 
+int Trial::burst() const {
+  return std::max(1, in_force_ ? setup_.proposal.burst_to : setup_.proposal.burst_from);
+}
+
+int Trial::block_steps() const {
+  const int steps = block_steps_ + extra_steps_;
+  return burst() > 1 ? std::max(steps, kMinRuns * burst()) : steps;
+}
+
 int Trial::block_values() const {
   if (setup_.epoch_mode) {
     return verifying_ ? kVerifyEpochs : blocks_.size() < 2 ? kFirstEpochs : 1;
   }
-  const int burst = std::max(1, setup_.proposal.burst_steps);
-  int steps = blocks_.empty() ? std::max(block_steps_, policy_.baseline_steps) : block_steps_;
-  if (verifying_) steps = std::max(block_steps_, kVerifySteps);
-  return rounded_up(steps, burst) / burst;
+  int steps = block_steps();
+  if (blocks_.empty()) steps = std::max(steps, policy_.baseline_steps);
+  if (verifying_) steps = std::max(steps, kVerifySteps);
+  return (steps + burst() - 1) / burst();
 }
 
 void Trial::observe(const StepSample& sample) {
@@ -93,6 +101,7 @@ void Trial::observe(const StepSample& sample) {
   if (stage_ == Stage::settling) {
     if (sample.index - *effective_step_ < settle_steps_) return;
     stage_ = Stage::measuring;
+    arm_ = StepArm(burst());
     return;
   }
   if (!measuring) return;
@@ -137,7 +146,10 @@ void Trial::block_step() {
 void Trial::close_block() {
   blocks_.push_back(Block{in_force_, values()});
   work_ = step_work();
-  arm_ = StepArm(std::max(1, setup_.proposal.burst_steps));
+  // Blocks of unequal length: what recurs every so many steps (a collection of garbage, a log line) must not fall on
+  // the same arm again and again.
+  extra_steps_ = static_cast<int>(random_.below(static_cast<uint64_t>(block_steps_ / kJitter) + 1));
+  arm_ = StepArm(burst());
   epochs_.clear_values();
 }
 
@@ -145,10 +157,8 @@ void Trial::close_block() {
 // that was decided and the block must not go on as usual.
 bool Trial::try_fast_path() {
   if (setup_.in_force || setup_.by_hand) return false;
-  const int burst = std::max(1, setup_.proposal.burst_steps);
-  const int needed = setup_.epoch_mode ? kFirstEpochs
-                     : burst > 1       ? std::max((policy_.fast_steps + burst - 1) / burst, kMinRuns)
-                                       : policy_.fast_steps;
+  const int runs = (policy_.fast_steps + burst() - 1) / burst();
+  const int needed = setup_.epoch_mode ? kFirstEpochs : burst() > 1 ? std::max(runs, kMinRuns) : runs;
   const std::vector<double>& after = values();
   if (static_cast<int>(after.size()) < needed) return false;
   fast_tried_ = true;
@@ -201,6 +211,7 @@ void Trial::refresh_result() {
     if (cores.looks > 0) side.cpu_seconds_per_sample = cores.sum / cores.looks * seconds;
     return side;
   };
+  result_.before_work_seconds = comparison->before_seconds;
   result_.before = measured(comparison->before_seconds, cores_before_);
   result_.after = measured(comparison->after_seconds, cores_after_);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "tune/arm.h"
 #include "tune/ledger.h"
 #include "tune/policy.h"
@@ -30,6 +31,7 @@ struct TrialResult {
   Measured before;
   Measured after;
   std::optional<Interval> speedup;
+  double before_work_seconds = 0;  // a unit of work without the change; 0 where not measured
   bool provisional = false;
   bool undo_failed = false;    // the hands could not take it back
   int steps = 0;
@@ -78,6 +80,8 @@ class Trial {
   void refresh_result();
   void count_regret(const StepSample& sample);
   const std::vector<double>& values() const;
+  int burst() const;             // of the arm that runs now
+  int block_steps() const;
   double step_work() const;
 
   TrialSetup setup_;
@@ -94,7 +98,9 @@ class Trial {
   int settle_steps_ = 0;
   int flips_ = 0;
 
+  Random random_;
   int block_steps_ = 0;
+  int extra_steps_ = 0;               // of the block under way, drawn
   int first_blocks_ = 0;
   int more_blocks_ = 0;
   int extends_ = 0;

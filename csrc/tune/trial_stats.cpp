@@ -92,6 +92,12 @@ std::vector<double> course(std::span<const Block> blocks, std::span<const double
   return smooth;
 }
 
+Interval range(std::span<const double> before, std::span<const double> after) {
+  const auto [before_low, before_high] = std::minmax_element(before.begin(), before.end());
+  const auto [after_low, after_high] = std::minmax_element(after.begin(), after.end());
+  return {*before_low / *after_high, *median(before) / *median(after), *before_high / *after_low};
+}
+
 }  // namespace
 
 std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed) {
@@ -112,10 +118,11 @@ std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed) 
       (blocks[i].after ? raw_after : raw_before).push_back(value);
     }
   }
-  const std::optional<Interval> inside =
-      median_ratio_interval(before, after, BootstrapOptions{.confidence = kConfidence, .seed = seed});
   const std::optional<RankTest> ranks = rank_test(before, after);
-  if (!inside || !ranks) return std::nullopt;
+  if (!ranks) return std::nullopt;
+  std::optional<Interval> inside =
+      median_ratio_interval(before, after, BootstrapOptions{.confidence = kConfidence, .seed = seed});
+  if (!inside) inside = range(before, after);
 
   Comparison result;
   result.speedup = *inside;
@@ -127,7 +134,7 @@ std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed) 
     result.speedup.high = std::max({mid, inside->high, mid * std::exp(wide)});
   }
   result.p_faster = ranks->p_greater;
-  result.p_slower = rank_test(after, before)->p_greater;
+  result.disjoint = all_below(raw_after, raw_before);
   result.before_seconds = *median(raw_before);
   result.after_seconds = *median(raw_after);
   return result;
@@ -139,7 +146,8 @@ Decision decide(const Comparison& comparison, const Policy& policy, bool saving)
     if (speedup.low > 1 - policy.saving_loss) return Decision::keep;
     return speedup.high < 1 - policy.saving_loss ? Decision::undo : Decision::extend;
   }
-  if (speedup.low > 1 + policy.keep_gain && comparison.p_faster < kRankLimit) return Decision::keep;
+  const bool ranked = comparison.p_faster < kRankLimit || comparison.disjoint;
+  if (speedup.low > 1 + policy.keep_gain && ranked) return Decision::keep;
   return speedup.high < 1 + policy.undo_gain ? Decision::undo : Decision::extend;
 }
 

@@ -21,7 +21,7 @@ struct Block {
 struct Comparison {
   Interval speedup;      // before / after: 1.05 is 5 % faster
   double p_faster = 1;   // rank test, against "the arm with the change is not faster"
-  double p_slower = 1;
+  bool disjoint = false; // every value with the change is below every value without it
   double before_seconds = 0;  // medians over each arm
   double after_seconds = 0;
 };
@@ -29,7 +29,8 @@ struct Comparison {
 // Compares alternating blocks (before, after, before, ...). With three or more, each block is set against the
 // mean of its neighbours, which cancels linear drift; the interval is the wider of two 90 % intervals, one from how
 // these contrasts scatter (slow spells that hit one block), one from the block bootstrap of the levelled
-// values (noise inside blocks). With two, only the bootstrap. std::nullopt where an arm has no value.
+// values (noise inside blocks). With two, only the bootstrap. Arms of fewer than four values have no
+// bootstrap: their range stands in. std::nullopt where an arm has no value.
 std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed);
 
 enum class Decision : uint8_t { keep, undo, extend };

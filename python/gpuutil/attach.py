@@ -68,7 +68,7 @@ def attach(
         if _current is None or not _current.active:
             chosen, why = resolve_apply(apply, asks_for_determinism())
             try:
-                session = Session(chosen, why, settings, log_dir)
+                session = Session(chosen, why, apply is not None, settings, log_dir)
             except Exception as error:  # the run must go on whatever is wrong with us
                 from .sinks.log import logger
 

@@ -67,7 +67,6 @@ class Hands:
             # The process gives its thread up last and takes it back first.
             parts.sort(key=lambda part: list(ALL).index(part.remedy), reverse=revert)
             self._work = _Work(command["id"], parts, [], revert)
-            self._core.command_applied(command["id"])
         self._advance(source, thread)
 
     def _advance(self, source: int, thread: int) -> None:
@@ -91,6 +90,8 @@ class Hands:
                     if not self._in_effect(work) or thread not in (self._training_thread, None):
                         return
                     remedy.apply(None, part.new)
+                if not work.done:
+                    self._core.command_applied(work.command)
                 work.done.append(work.waiting.pop(0))
             if self._in_effect(work):
                 self._work = None

@@ -47,6 +47,7 @@ class WatchedLoader:
             "user_workers": loader.num_workers,
             "prefetch": prefetch if workers else 0,
             "batch_size": loader.batch_size or 0,
+            **_pass_length(loader),
             "persistent": bool(loader.persistent_workers),
             "workers_changeable": self.refusal is None,
             "workers_reason": self.refusal or "",
@@ -148,3 +149,18 @@ class LoaderWatch:
         if entry is not None and entry.live is not None:
             entry.live.close()
         self._core.remove_loader(identity)
+
+
+def _pass_length(loader: DataLoader) -> dict[str, int]:
+    """How many batches a pass has and how large its last one is; zeros where nobody can tell."""
+    nothing = {"batches": 0, "last_batch_size": 0}
+    if loader._dataset_kind == _DatasetKind.Iterable or not loader.batch_size:
+        return nothing
+    try:
+        items = len(loader.sampler)  # type: ignore[arg-type]
+    except Exception:
+        return nothing
+    whole, rest = divmod(items, loader.batch_size)
+    if rest and not loader.drop_last:
+        return {"batches": whole + 1, "last_batch_size": rest}
+    return {"batches": whole, "last_batch_size": loader.batch_size}

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import json
 import os
+import platform
 import threading
 import time
 import weakref
@@ -22,6 +23,7 @@ from .hooks.dataloader.patch import patch_dataloader
 from .hooks.optimizer import OptimizerHook
 from .hooks.patching import PatchStack
 from .loaders import LoaderWatch
+from .remedies import ALL
 from .sinks.files import RunFolder
 from .sinks.log import LogSetup, logger
 from .sinks.writer import Writer
@@ -37,12 +39,16 @@ class Session:
     Args:
         apply: the rung that holds.
         apply_reason: why it is not the one asked for, or "".
+        explicit: the rung was given in code, so that a run that asks for determinism does not lower it.
         config: settings.
         log_dir: as given to attach.
     """
 
-    def __init__(self, apply: str, apply_reason: str, config: Config, log_dir: Any) -> None:
+    def __init__(
+        self, apply: str, apply_reason: str, explicit: bool, config: Config, log_dir: Any
+    ) -> None:
         self.active = False
+        self._limit_late = not explicit
         self._pid = os.getpid()
         self._config = config
         self._labels: list[weakref.ref[Any]] = []
@@ -67,17 +73,21 @@ class Session:
             start_credit_seconds=config.start_credit_seconds,
             regret_ratio=config.regret_ratio,
             max_workers=config.max_workers or 0,
-            device_is_host=not torch.accelerator.is_available(),
+            device_is_host=True,  # until CUDA is seen in use: asking whether there is a device would wake it
             main_threads=torch.get_num_threads(),
             stop_file="" if self._folder is None else str(self._folder.path / "STOP"),
             log_dir="" if self._folder is None else str(self._folder.path),
             environment=json.dumps(environment.facts()),
             missing=[missing] if missing else [],
+            version=_version(),
+            torch_version=torch.__version__,
+            python_version=platform.python_version(),
+            rank=rank,
         )
         try:
             _core.set_callbacks(self._boundary, self._exhausted, self._loaders.resolve)
             self._hook = OptimizerHook(_core)
-            patch_dataloader(_core, self._patches, self._loaders.loader_id, self._loaders.bind)
+            patch_dataloader(_core, self._patches, self._loaders.loader_id, self._bind)
             if self._folder is not None:
                 self._writer = Writer()
         except BaseException:
@@ -85,12 +95,31 @@ class Session:
             raise
         self.active = True
         atexit.register(self._at_exit)
-        if missing:
-            logger.warning("%s", missing)
+        _core.set_hook_cost(_core.hot_path_cost_ns(200))
         if apply_reason:
             logger.info("changes are limited to %r: %s", apply, apply_reason)
 
     # ---- called from the hot path, on the user's threads
+
+    def _bind(self, loader: Any, iterator: Any) -> None:
+        """A new pass over a loader: the time to look at what scripts set up after attach."""
+        if not self.active:
+            return
+        try:
+            with _core.own_time():
+                cuda = torch.version.cuda is not None and torch.cuda.is_initialized()
+                _core.set_process(
+                    device_is_host=not cuda,
+                    main_threads=torch.get_num_threads(),
+                    ranks=environment.ranks()[1],
+                )
+                reason = environment.asks_for_determinism() if self._limit_late else None
+                if reason is not None:
+                    self._limit_late = False
+                    _core.limit_apply("exact")
+                self._loaders.bind(loader, iterator)
+        except Exception as error:
+            self._fail(error)
 
     def _boundary(self, where: str, subject: Any) -> None:
         if not self.active:
@@ -214,16 +243,12 @@ class Session:
         _core.detach_hooks()
         if self._hook is not None:
             self._hook.remove()
-        self._restore_threads()
         self._loaders.close()
+        for remedy in ALL.values():
+            remedy.restore()
         for sentence in self._patches.undo():
             logger.warning("%s", sentence)
         _core.stop()
-
-    def _restore_threads(self) -> None:
-        before = _core.user_main_threads()
-        if before and torch.get_num_threads() != before:
-            torch.set_num_threads(before)
 
     def _at_exit(self) -> None:
         self.close("exit")
@@ -255,6 +280,12 @@ class Session:
                 raise OSError(problem)
 
         writer.submit(run)
+
+
+def _version() -> str:
+    from . import __version__
+
+    return __version__
 
 
 class _StepBlock:

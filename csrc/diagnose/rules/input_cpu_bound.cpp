@@ -26,11 +26,8 @@ RuleResult input_cpu_bound(const Features& features, const Thresholds& threshold
   finding.family = Family::data;
   finding.where = features.loader->name;
   finding.confidence = input.evidence * nature.confidence;
-  const std::string who =
-      input.workers == 0 ? std::string("the training process (num_workers=0)")
-                         : fmt::format("{} worker{}", input.workers, input.workers > 1 ? "s" : "");
-  finding.title = fmt::format("{} of the step waits for input: CPU work in {}",
-                              percent_text(input.wait_ratio), who);
+  finding.title = fmt::format("{} of the step waits for input: CPU work, num_workers={}",
+                              percent_text(input.wait_ratio), input.workers);
   add_wait_evidence(input, finding.evidence);
   finding.evidence.push_back({"input_cpu_ratio", *nature.cpu_share, nature.text});
   add_budget_evidence(input, finding.evidence);
@@ -40,8 +37,8 @@ RuleResult input_cpu_bound(const Features& features, const Thresholds& threshold
   if (workers_changeable(features)) {
     finding.remedies.push_back("loader_workers");
     if (features.main_threads > 1) finding.remedies.push_back("main_threads");
-    finding.advice = fmt::format(
-        "set {}; beyond that, make an item cheaper: smaller files, cached decodes", call);
+    finding.advice =
+        fmt::format("set {}; beyond that, cheaper items: smaller files, cached decodes", call);
   } else {
     finding.advice = fmt::format("set {} yourself: {}", call, workers_fixed_reason(features));
   }

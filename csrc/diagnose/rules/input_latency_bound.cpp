@@ -25,9 +25,8 @@ RuleResult input_latency_bound(const Features& features, const Thresholds& thres
   finding.family = Family::data;
   finding.where = features.loader->name;
   finding.confidence = input.evidence * nature.confidence;
-  finding.title =
-      fmt::format("{} of the step waits for input that mostly sleeps (storage or network)",
-                  percent_text(input.wait_ratio));
+  finding.title = fmt::format("{} of the step waits for input that sleeps: storage or network",
+                              percent_text(input.wait_ratio));
   add_wait_evidence(input, finding.evidence);
   finding.evidence.push_back({"input_cpu_ratio", *nature.cpu_share, nature.text});
   add_budget_evidence(input, finding.evidence);

@@ -23,10 +23,11 @@ RuleResult input_single_process(const Features& features, const Thresholds& thre
   finding.id = "input_single_process";
   finding.family = Family::data;
   finding.where = features.loader->name;
-  finding.confidence = 0.5 * input.evidence;
-  finding.title =
-      fmt::format("{} of the step waits for input: it and training take turns (num_workers=0)",
-                  percent_text(input.wait_ratio));
+  // Certain about the set-up, silent about the work: between a sure and an unsure answer of the
+  // others.
+  finding.confidence = 0.7 * input.evidence;
+  finding.title = fmt::format("{} of the step makes its own input (num_workers=0)",
+                              percent_text(input.wait_ratio));
   add_wait_evidence(input, finding.evidence);
   add_budget_evidence(input, finding.evidence);
   add_alternatives_evidence(input, finding.evidence);

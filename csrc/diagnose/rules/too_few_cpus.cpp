@@ -21,9 +21,9 @@ RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds) 
   if (!nature.cpu_share) return not_measured(nature.missing);
   if (*nature.cpu_share < thresholds.cpu_work_share) return clear();
 
-  const double filled = (input.used_cores + input.crowding_cores) / input.budget_cores;
   const double throttled = features.host.throttled_ratio.value_or(0);
-  const bool used_up = filled >= thresholds.budget_used_ratio;
+  // By this job alone: CPUs that others fill are not a budget too small.
+  const bool used_up = input.used_cores >= thresholds.budget_used_ratio * input.budget_cores;
   const bool held_back = throttled >= thresholds.throttled_ratio;
   if (!used_up && !held_back) return clear();
 
@@ -40,7 +40,7 @@ RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds) 
   const bool oversubscribed = features.main_threads > 1 && threads > input.budget_cores + 0.25;
   // Threads that outnumber the CPUs spin while they wait: some of the use is not work.
   finding.confidence = input.evidence * nature.confidence * (oversubscribed ? 0.7 : 1.0);
-  finding.title = fmt::format("{} of the step waits for CPU work, and this job's {} CPUs are {}",
+  finding.title = fmt::format("{} of the step waits for CPU work; this job's {} CPUs are {}",
                               percent_text(input.wait_ratio), cores_text(input.budget_cores),
                               used_up ? "used up" : "throttled");
   add_wait_evidence(input, finding.evidence);
@@ -64,10 +64,8 @@ RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds) 
   add_alternatives_evidence(input, finding.evidence);
 
   if (oversubscribed && features.ranks <= 1) finding.remedies.push_back("main_threads");
-  finding.advice = fmt::format(
-      "ask for {:.0f} CPUs ({} at most then), or make an item cheaper: smaller files, cached "
-      "decodes",
-      std::ceil(needed), speedup_text(1 / std::max(1 - input.wait_ratio, 0.01)));
+  finding.advice =
+      fmt::format("ask for {:.0f} CPUs, or cheapen items (cached decodes)", std::ceil(needed));
   return found(std::move(finding));
 }
 

@@ -29,3 +29,6 @@ class Remedy(Protocol):
 
     def failure(self, subject: Any) -> str | None:
         """Why what was asked for will not come about, or None."""
+
+    def restore(self) -> None:
+        """Leaves nothing behind in the process: at detach, after loaders were given back."""

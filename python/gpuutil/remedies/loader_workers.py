@@ -30,6 +30,9 @@ class LoaderWorkers:
             return state.failures[-1]
         return None
 
+    def restore(self) -> None:
+        """Nothing: a loader is given back by its own live handle."""
+
 
 def _live(subject: WatchedLoader):
     if subject.live is None or subject.refusal is not None:

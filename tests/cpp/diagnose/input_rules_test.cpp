@@ -238,6 +238,13 @@ TEST_CASE("CPUs with room are not too few") {
   CHECK(too_few_cpus(f, kT).verdict == Verdict::clear);
 }
 
+TEST_CASE("CPUs that other programs fill are not a budget too small") {
+  Features f = photographs_without_workers();
+  f.host.crowding_cores = 0.95;
+  CHECK(too_few_cpus(f, kT).verdict == Verdict::clear);
+  CHECK(input_cpu_bound(f, kT).finding->gain_ratio.low < kT.min_gain_ratio);
+}
+
 TEST_CASE("sleeping workers on full CPUs are not a lack of CPUs") {
   Features f = object_store_with_two_workers();
   f.host.own_cores = 1.9;

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import math
 import os
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,7 @@ sys.path.insert(0, str(EXAMPLES))
 import _arms  # noqa: E402
 import _entry  # noqa: E402
 import _machine  # noqa: E402
+import _object_server  # noqa: E402
 import _photo_files  # noqa: E402
 import _summary  # noqa: E402
 
@@ -31,8 +36,8 @@ STAND_IN = """
 class Monitor:
     findings = [dict(id="input_single_process", title="one process makes the input",
                      gain_ratio=dict(low=0.4, high=0.5))]
-    ledger = [{"id": 1, "remedy": "loader_workers + main_threads", "class": "distribution", "step": 4,
-               "reason": "input wait 80 % of the step", "outcome": "kept",
+    ledger = [{"id": 1, "remedy": "loader_workers + main_threads", "class": "distribution",
+               "step": 4, "reason": "input wait 80 % of the step", "outcome": "kept",
                "changes": [{"remedy": "loader_workers", "from": 0, "to": 2},
                            {"remedy": "main_threads", "from": 2, "to": 1}],
                "conclusion": "faster beyond doubt",
@@ -251,6 +256,48 @@ def test_cpu_seconds_of_a_tree_count_a_child_that_ended() -> None:
     subprocess.run([sys.executable, "-c", burn], check=True)
     assert before is not None
     assert _machine.tree_cpu_seconds(os.getpid()) - before >= 0.25
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({"cpu.max": "150000 100000"}, 1.5),
+        ({"cpu.max": "max 100000"}, math.inf),
+        ({"cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000"}, 0.5),
+        ({"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}, math.inf),
+        ({}, math.inf),
+    ],
+)
+def test_the_quota_of_a_cgroup_is_read_in_both_versions(
+    files: dict[str, str], cpus: float, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "\n")
+    assert _machine._quota(tmp_path) == cpus
+
+
+def test_the_object_server_serves_late_at_a_limited_rate_and_ends(tmp_path: Path) -> None:
+    def get(port: int, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, body
+
+    for number in range(3):
+        (tmp_path / f"{number:05d}.jpg").write_bytes(b"object %d" % number)
+    # 0.2 s to the first byte; one object in 0.3 s, which is what the second and the third wait for.
+    with _object_server.serving(tmp_path, latency_seconds=0.2, rate=1 / 0.3) as store:
+        start = time.monotonic()
+        assert get(store.port, "/2") == (200, b"object 2")
+        assert time.monotonic() - start >= 0.2
+        with ThreadPoolExecutor(3) as threads:
+            answers = list(threads.map(lambda path: get(store.port, path), ("/0", "/1", "/2")))
+        assert answers == [(200, b"object %d" % number) for number in range(3)]
+        assert time.monotonic() - start >= 0.9
+        assert get(store.port, "/3")[0] == get(store.port, "/../x")[0] == 404
+    assert not Path(f"/proc/{store.pid}").exists()
 
 
 def half(seconds: float, foreign: float | None = 0.0, steps: int = 9) -> _arms.Half:

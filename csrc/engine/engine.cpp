@@ -1,0 +1,391 @@
+#include "engine/engine.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "base/clock.h"
+#include "engine/state.h"
+#include "engine/summaries.h"
+#include "profile/steady_profile.h"
+#include "profile/waterfall.h"
+#include "report/change_line.h"
+#include "report/epoch_report.h"
+#include "report/recipe.h"
+#include "report/run_json.h"
+
+namespace gpuutil {
+namespace {
+
+constexpr int64_t kLookPeriodNs = 250'000'000;  // rules and controller look at the profile this often
+constexpr uint32_t kCommandBit = 1, kReportBit = 2;
+
+int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Policy policy_of(const EngineOptions& options) {
+  Policy policy;
+  policy.rung = rung_from_name(options.apply).value_or(Rung::observe);
+  policy.regret_ratio = options.regret_ratio;
+  policy.regret_credit_seconds = options.start_credit_seconds;
+  if (options.max_workers > 0) policy.max_workers = options.max_workers;
+  return policy;
+}
+
+ControllerOptions controller_options(const EngineOptions& options) {
+  ControllerOptions result;
+  result.policy = policy_of(options);
+  return result;
+}
+
+std::string row_state(const LedgerRow& row) {
+  return std::string(outcome_name(row.outcome)) + (row.provisional ? "?" : "") +
+         (row.in_force ? "+" : "");
+}
+
+}  // namespace
+
+Engine::State::State(const EngineOptions& options, int64_t start_ns, StepAssembler::StepSink on_step,
+                     StepAssembler::EpochSink on_epoch)
+    : assembler(std::move(on_step), std::move(on_epoch), start_ns),
+      sampling(options.startup_steps),
+      host(HostSamplerOptions{.root = options.root}),
+      controller(controller_options(options)),
+      device_is_host(options.device_is_host),
+      main_threads(options.main_threads),
+      ranks(options.ranks),
+      apply(options.apply),
+      started_unix_seconds(unix_seconds()) {
+  for (const std::string& reason : options.missing) missing.push_back({"_torch", reason});
+  char text[32] = "";
+  const auto seconds = static_cast<std::time_t>(started_unix_seconds);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  run_id = text;
+}
+
+Engine::Engine(EngineOptions options, RecorderRegistry& registry, EngineSignals signals)
+    : options_(std::move(options)), registry_(registry), signals_(std::move(signals)) {
+  state_ = std::make_unique<State>(
+      options_, now_ns(), [this](const Step& step) { take_step(step); },
+      [this](const EpochTurn& turn) { take_epoch(turn); });
+  if (options_.own_thread) thread_ = std::thread([this] { run_thread(); });
+}
+
+Engine::~Engine() { stop_thread(); }
+
+void Engine::stop_thread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Engine::run_thread() {
+  pthread_setname_np(pthread_self(), "gpuutil-engine");
+  std::unique_lock lock(mutex_);
+  const auto period = std::chrono::nanoseconds(to_ns(options_.period_seconds));
+  while (!stopping_) {
+    // The host is read outside of the mutex: files may be slow, and nobody may wait for them.
+    const int64_t time_ns = now_ns();
+    const bool look_at_host = time_ns >= state_->next_host_ns;
+    const bool look_for_stop = look_at_host && !options_.stop_file.empty();
+    const std::vector<int32_t> pids = look_at_host ? state_->loaders.worker_pids() : std::vector<int32_t>();
+    lock.unlock();
+    std::optional<HostSample> sample;
+    bool stop_wanted = false;
+    if (look_at_host) {
+      sample = state_->host.sample(time_ns, pids);
+      struct stat info {};
+      stop_wanted = look_for_stop && ::stat(options_.stop_file.c_str(), &info) == 0;
+    } else {
+      state_->host.poll_states();
+    }
+    lock.lock();
+    if (stopping_) break;
+    if (sample) {
+      state_->next_host_ns = time_ns + to_ns(options_.host_period_seconds);
+      take_host(std::move(*sample));
+    }
+    if (stop_wanted && !state_->stopped) {
+      state_->stopped = true;
+      state_->lines.push_back("STOP found in the log directory: every change is taken back, no more are made");
+      state_->controller.revert_all("STOP file");
+    }
+    fold_locked();
+    wake_.wait_for(lock, period, [this] { return stopping_; });
+  }
+}
+
+void Engine::flush() {
+  const std::lock_guard lock(mutex_);
+  fold_locked();
+}
+
+void Engine::fold_locked() {
+  State& state = *state_;
+  const int64_t time_ns = now_ns();
+  registry_.drain([&](const Recorder& recorder, const Event& event) {
+    Event completed = event;
+    state.loaders.complete(completed);
+    state.assembler.push(static_cast<uint32_t>(recorder.thread_id()), completed);
+  });
+  const uint64_t dropped = registry_.dropped();
+  if (dropped != state.dropped_seen) {
+    state.dropped_seen = dropped;
+    state.assembler.mark(time_ns, kStepDropped);
+  }
+  state.assembler.drained(time_ns);
+  const Cycle cycle = state.assembler.cycle();
+  signals_.set_sampling(state.sampling.every(), cycle.learnt ? std::max(1u, cycle.optimizer_ends) : 1u);
+  if (time_ns >= state.next_look_ns) {
+    state.next_look_ns = time_ns + kLookPeriodNs;
+    look_locked();
+  }
+  tune_locked(time_ns);
+}
+
+void Engine::take_step(const Step& step) {
+  State& state = *state_;
+  next_step_ = step.index + 1;
+  const double cost_before_ns = state.sampling.sampled_cost_ns();
+  state.sampling.add(step);
+  state.overhead.add_step(step, state.sampling.sampled_cost_ns() - cost_before_ns);
+  state.window.add(step);
+  state.budget.add(step);
+  if (step.loader != 0) state.training_loader = step.loader;
+  state.controller.observe_step(step);
+}
+
+void Engine::take_host(HostSample sample) {
+  State& state = *state_;
+  if (sample.cpu.foreign) {
+    state.foreign_sum_cores += *sample.cpu.foreign;
+    ++state.foreign_samples;
+  }
+  const auto crowding = crowding_to_heed(sample);
+  if (crowding && *crowding > 0.2 && sample.interval_seconds) state.held_seconds += *sample.interval_seconds;
+  state.controller.observe_host(host_features(sample));
+  state.host_sample = std::move(sample);
+}
+
+// The profile, the rules, and what follows from them for the controller.
+void Engine::look_locked() {
+  State& state = *state_;
+  state.features = steady_features(state.window);
+  Features& features = state.features;
+  features.device_is_host = state.device_is_host;
+  features.main_threads = state.main_threads;
+  features.ranks = state.ranks;
+  if (const LoaderFacts* facts = state.loaders.find(state.training_loader)) {
+    features.loader = *facts;
+    if (state.host_sample) features.workers = worker_loads(*state.host_sample, *facts);
+  }
+  if (state.host_sample) features.host = host_features(*state.host_sample);
+  state.diagnosis = diagnose(features);
+  std::vector<std::string> ids;
+  for (const Finding& finding : state.diagnosis.findings) ids.push_back(finding.id);
+  if (!state.finished) state.controller.observe_features(features, ids);
+}
+
+void Engine::tune_locked(int64_t time_ns) {
+  State& state = *state_;
+  if (!state.command && (!state.finished || state.stopped)) {
+    state.command = state.controller.poll(time_ns);
+    state.command_taken = false;
+  }
+  tell_changes();
+  uint32_t bits = 0;
+  if (state.command) bits |= kCommandBit;
+  if (!state.lines.empty() || !state.texts.empty()) bits |= kReportBit;
+  if (bits != 0) signals_.raise_attention(bits);
+}
+
+// One log line for each row of the ledger whose state moved.
+void Engine::tell_changes() {
+  State& state = *state_;
+  const auto names = state.loaders.names();
+  for (const LedgerRow& row : state.controller.ledger().rows()) {
+    std::string now = row_state(row);
+    std::string& told = state.row_states[row.id];
+    if (told == now) continue;
+    told = std::move(now);
+    state.lines.push_back(change_line(row, names));
+    state.changed_rows.push_back(row.id);
+  }
+}
+
+void Engine::take_epoch(const EpochTurn& turn) {
+  State& state = *state_;
+  const EpochAccount account = state.budget.close(turn);
+  state.run_budget += account.phases;
+  if (turn.steps == 0) return;  // an attachment that ended before it began, or two turns at once
+  look_locked();
+  EpochSummary summary = epoch_summary(account);
+  summary.profile = profile_summary(state.features, host_waterfall(state.window));
+  summary.profile.coverage_ratio = account.coverage_ratio;
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    const auto ns = account.phase_ns(static_cast<Phase>(i));
+    if (!ns) summary.profile.phase_ratio[i].reset();
+  }
+  if (!state.epochs.empty()) {
+    const EpochSummary& first = state.epochs.front();
+    summary.first_epoch = first.epoch;
+    summary.first_step_seconds_p50 = first.profile.step_seconds_p50;
+    summary.first_samples_per_second = first.samples_per_second;
+  }
+  summary.findings = state.diagnosis.findings;
+  summary.not_measured = state.diagnosis.not_measured;
+  tell_changes();
+  std::sort(state.changed_rows.begin(), state.changed_rows.end());
+  state.changed_rows.erase(std::unique(state.changed_rows.begin(), state.changed_rows.end()),
+                           state.changed_rows.end());
+  for (const int64_t id : state.changed_rows) {
+    if (const LedgerRow* row = state.controller.ledger().find(id)) summary.changes.push_back(*row);
+  }
+  state.changed_rows.clear();
+  summary.loaders = state.loaders.names();
+  if (state.foreign_samples > 0) {
+    summary.foreign.cores = state.foreign_sum_cores / static_cast<double>(state.foreign_samples);
+  }
+  summary.foreign.budget_cores = state.features.host.cpu_budget_cores;
+  summary.foreign.held_seconds = state.held_seconds;
+  state.foreign_sum_cores = state.held_seconds = 0;
+  state.foreign_samples = 0;
+  summary.missing = state.missing;
+  summary.overhead = state.overhead.since_mark(1);
+  state.overhead.mark();
+
+  EpochText text{summary.epoch, gpuutil::epoch_report(summary), epoch_json(summary)};
+  state.texts.push_back(text);
+  state.epoch_texts.push_back(std::move(text));
+  // The first one stays: later ones are compared with it.
+  if (state.epochs.size() >= kMaxEpochs) {
+    state.epochs.erase(state.epochs.begin() + 1);
+    state.epoch_texts.erase(state.epoch_texts.begin() + 1);
+  }
+  state.epochs.push_back(std::move(summary));
+}
+
+void Engine::finish(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  fold_locked();
+  // What was kept stays kept in the ledger and the recipe, though the hands take it out of this process now.
+  state_->finished = true;
+  state_->end_reason = reason;
+  state_->assembler.flush(now_ns());
+  tell_changes();
+}
+
+// ---- facts
+
+void Engine::set_loader(LoaderFacts facts) {
+  const std::lock_guard lock(mutex_);
+  state_->loaders.set(std::move(facts));
+}
+
+void Engine::remove_loader(uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  state_->loaders.remove(id);
+}
+
+void Engine::set_process(bool device_is_host, int32_t main_threads, int32_t ranks) {
+  const std::lock_guard lock(mutex_);
+  state_->device_is_host = device_is_host;
+  state_->main_threads = main_threads;
+  state_->ranks = ranks;
+}
+
+void Engine::limit_apply(const std::string& rung) {
+  const std::lock_guard lock(mutex_);
+  const auto limit = rung_from_name(rung);
+  const auto now = rung_from_name(state_->apply);
+  if (!limit || (now && *now <= *limit)) return;
+  state_->apply = rung;
+  state_->controller.limit_rung(*limit);
+}
+
+void Engine::set_hook_cost(double ns) {
+  const std::lock_guard lock(mutex_);
+  state_->overhead.set_hook_cost(ns);
+}
+
+void Engine::add_own_time(int64_t duration_ns) {
+  const std::lock_guard lock(mutex_);
+  state_->overhead.add_own_time(duration_ns);
+}
+
+// ---- commands
+
+bool Engine::has_command() const {
+  const std::lock_guard lock(mutex_);
+  return state_->command.has_value();
+}
+
+std::optional<Command> Engine::next_command() {
+  const std::lock_guard lock(mutex_);
+  if (!state_->command || state_->command_taken) return std::nullopt;
+  state_->command_taken = true;
+  return state_->command;
+}
+
+void Engine::command_applied(int64_t id) {
+  const std::lock_guard lock(mutex_);
+  state_->controller.applied(id);
+}
+
+void Engine::command_effective(int64_t id) {
+  const std::lock_guard lock(mutex_);
+  fold_locked();  // steps that ended before now are before the change
+  state_->assembler.mark(now_ns(), kStepChanged);
+  if (state_->command && state_->command->id == id) {
+    for (const Change& change : state_->command->changes) {
+      const bool revert = state_->command->kind == CommandKind::revert;
+      if (change.remedy == "main_threads") {
+        state_->main_threads = static_cast<int32_t>(revert ? change.from : change.to);
+      }
+    }
+    state_->command.reset();
+  }
+  state_->controller.effective(id, next_step_);
+  tune_locked(now_ns());
+}
+
+void Engine::command_failed(int64_t id, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (state_->command && state_->command->id == id) state_->command.reset();
+  state_->controller.failed(id, reason);
+  tune_locked(now_ns());
+}
+
+std::string Engine::request_apply(const std::string& remedy) {
+  const std::lock_guard lock(mutex_);
+  look_locked();
+  std::string answer = state_->controller.request_apply(remedy);
+  tune_locked(now_ns());
+  return answer;
+}
+
+std::string Engine::request_revert(int64_t ledger_id) {
+  const std::lock_guard lock(mutex_);
+  std::string answer = state_->controller.request_revert(ledger_id);
+  tune_locked(now_ns());
+  return answer;
+}
+
+void Engine::revert_all(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  state_->controller.revert_all(reason);
+  tune_locked(now_ns());
+}
+
+}  // namespace gpuutil

@@ -1,0 +1,56 @@
+#include "engine/loader_book.h"
+
+#include <utility>
+
+namespace gpuutil {
+namespace {
+constexpr size_t kMaxGone = 64;
+}
+
+void LoaderBook::set(LoaderFacts facts) { loaders_[facts.id].facts = std::move(facts); }
+
+void LoaderBook::remove(uint32_t id) {
+  const auto found = loaders_.find(id);
+  if (found == loaders_.end()) return;
+  if (gone_.size() >= kMaxGone) gone_.erase(gone_.begin());
+  gone_[id] = found->second.facts.name;
+  loaders_.erase(found);
+}
+
+const LoaderFacts* LoaderBook::find(uint32_t id) const {
+  const auto found = loaders_.find(id);
+  return found == loaders_.end() ? nullptr : &found->second.facts;
+}
+
+std::vector<LoaderName> LoaderBook::names() const {
+  std::vector<LoaderName> names;
+  for (const auto& [id, name] : gone_) names.push_back({id, name});
+  for (const auto& [id, entry] : loaders_) names.push_back({id, entry.facts.name});
+  return names;
+}
+
+std::vector<int32_t> LoaderBook::worker_pids() const {
+  std::vector<int32_t> pids;
+  for (const auto& [id, entry] : loaders_) {
+    pids.insert(pids.end(), entry.facts.worker_pids.begin(), entry.facts.worker_pids.end());
+  }
+  return pids;
+}
+
+void LoaderBook::complete(Event& event) {
+  if (event.kind != EventKind::iter_begin && event.kind != EventKind::fetch_end) return;
+  const auto found = loaders_.find(event.subject);
+  if (found == loaders_.end()) return;
+  Entry& entry = found->second;
+  if (event.kind == EventKind::iter_begin || (event.flags & kFetchBatch) == 0) {
+    entry.delivered = 0;
+    return;
+  }
+  ++entry.delivered;
+  if (event.value != 0) return;
+  const bool last = entry.delivered == entry.facts.batches;
+  event.value = last && entry.facts.last_batch_size > 0 ? entry.facts.last_batch_size
+                                                        : entry.facts.batch_size;
+}
+
+}  // namespace gpuutil

@@ -1,0 +1,37 @@
+// What the hands' side said about each loader, and how many batches each has delivered in the current pass: events
+// do not carry the size of a batch, the loader's facts do. Engine, under its mutex.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "profile/features.h"
+#include "record/event.h"
+#include "report/summary.h"
+
+namespace gpuutil {
+
+class LoaderBook {
+ public:
+  void set(LoaderFacts facts);
+  void remove(uint32_t id);
+  const LoaderFacts* find(uint32_t id) const;
+  std::vector<LoaderName> names() const;
+  // Of all loaders.
+  std::vector<int32_t> worker_pids() const;
+
+  // Fills in the samples of a batch where the loader's facts tell them.
+  void complete(Event& event);
+
+ private:
+  struct Entry {
+    LoaderFacts facts;
+    int32_t delivered = 0;
+  };
+  // A loader that is gone keeps its name for the ledger and the recipe.
+  std::map<uint32_t, Entry> loaders_;
+  std::map<uint32_t, std::string> gone_;
+};
+
+}  // namespace gpuutil

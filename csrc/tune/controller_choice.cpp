@@ -1,0 +1,212 @@
+// What the controller tries next. The rest of it, commands and their answers, is in controller.cpp.
+#include <algorithm>
+
+#include "tune/controller.h"
+
+namespace gpuutil {
+
+namespace {
+
+double predicted(const Proposal& proposal) { return (proposal.gain_low + proposal.gain_high) / 2; }
+
+double rank(const Proposal& proposal) {
+  return predicted(proposal) * proposal.confidence / std::max(1.0, proposal.risk);
+}
+
+bool moves(const Proposal& proposal, const std::string& remedy) {
+  return std::any_of(proposal.changes.begin(), proposal.changes.end(),
+                     [&](const Change& change) { return change.remedy == remedy; });
+}
+
+LoaderSetting setting_of(const Features& features) {
+  return {features.loader->workers, features.loader->prefetch, features.main_threads};
+}
+
+}  // namespace
+
+int Controller::burst() const {
+  return features_ && features_->loader ? std::clamp(features_->loader->workers, 1, 16) : 1;
+}
+
+// The facts must be of the present settings: they are collected by others and may lag behind a change.
+bool Controller::consistent(const Features& features) const {
+  const std::vector<Change> in_force = ledger_.in_force();
+  return std::all_of(in_force.begin(), in_force.end(), [&](const Change& change) {
+    if (change.remedy == "main_threads") return features.main_threads == change.to;
+    if (!features.loader || features.loader->id != change.subject) return true;
+    if (change.remedy == "loader_workers") return features.loader->workers == change.to;
+    if (change.remedy == "loader_prefetch") return features.loader->prefetch == change.to;
+    return true;
+  });
+}
+
+bool Controller::may_try(int64_t now_ns) const {
+  return !quiet_tail() && !foreign_.holds(policy_) &&
+         regret_.left(elapsed_seconds(now_ns), policy_) > 0;
+}
+
+void Controller::choose(int64_t now_ns) {
+  if (!by_hand_.empty()) {
+    const Proposal proposal = by_hand_.front();
+    by_hand_.erase(by_hand_.begin());
+    return start(proposal, true, false, false);
+  }
+  if (suspicion_ != Suspicion::none && may_try(now_ns)) return second_look();
+  if (!features_ || !features_fresh_ || !features_->loader) return;
+  const std::optional<Proposal> proposal = choose_for_loader(now_ns);
+  if (!proposal) return;
+  if (quiet_tail()) {
+    idle_reason_ = "the run is about to end";
+  } else if (regret_.left(elapsed_seconds(now_ns), policy_) <= 0) {
+    idle_reason_ = "tuning has cost what it may";
+  } else if (!foreign_.holds(policy_)) {
+    start(*proposal, false, false, false);
+  }
+}
+
+std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
+  const Features& features = *features_;
+  withheld_.clear();
+  const std::optional<StepTimes> times =
+      recent_.times(burst(), static_cast<size_t>(policy_.baseline_steps));
+  if (!times || !consistent(features)) return std::nullopt;
+  const std::optional<LoaderModel> model = model_loader(features, *times);
+  if (!model) {
+    idle_reason_ = "the CPU budget is not known";
+    return std::nullopt;
+  }
+  const auto vetoed = [&](const std::string& remedy) {
+    return std::any_of(vetoed_.begin(), vetoed_.end(), [&](const Change& change) { return change.remedy == remedy; });
+  };
+  LoaderSearch& search =
+      searches_.try_emplace(features.loader->id, features.main_threads).first->second;
+  if (backoff_.moved(times->step_seconds, times->wait_seconds, policy_)) {
+    backoff_.rearm();
+    search.forget();
+  }
+  if (backoff_.asleep(now_ns)) return std::nullopt;
+  if (backoff_.dozing()) {
+    backoff_.wake();
+    search.forget_undecided();
+  }
+
+  const std::vector<Proposal> wished = search.propose(features, *model, {}, policy_, findings_);
+  for (const Proposal& proposal : wished) {
+    if (proposal.saving) continue;
+    if (features.ranks > 1) {
+      withhold(proposal, "more than one rank: observe and advise");
+    } else if (moves(proposal, "loader_workers") && !features.loader->workers_changeable) {
+      refuse_workers(proposal);
+    } else if (!policy_.allows(proposal.exactness)) {
+      withhold(proposal, "apply=\"" + std::string(rung_name(policy_.rung)) + "\" does not allow " +
+                             std::string(exactness_name(proposal.exactness)));
+    }
+  }
+  if (features.ranks > 1) return std::nullopt;
+
+  const bool draws_nothing = features.loader->draws_random == false;
+  LoaderFreedom freedom;
+  freedom.workers = features.loader->workers_changeable && !vetoed("loader_workers") &&
+                    policy_.allows(draws_nothing ? Exactness::exact : Exactness::distribution);
+  freedom.threads = !vetoed("main_threads") &&
+                    policy_.allows(features.device_is_host ? Exactness::rounding : Exactness::exact);
+  std::optional<Proposal> best;
+  for (const Proposal& proposal : search.propose(features, *model, freedom, policy_, findings_)) {
+    if (!policy_.allows(proposal.exactness)) continue;
+    if (moves(proposal, "loader_prefetch") && vetoed("loader_prefetch")) continue;
+    if (!best || rank(proposal) > rank(*best)) best = proposal;
+  }
+  if (best) return best;
+  features_fresh_ = false;
+  if (search.has_tried()) {
+    backoff_.sleep(now_ns, times->step_seconds, times->wait_seconds, policy_);
+    idle_reason_ = "nothing more to try for now";
+  } else {
+    idle_reason_ = withheld_.empty() ? "no change promises 2 %" : withheld_.front().why;
+  }
+  return std::nullopt;
+}
+
+void Controller::withhold(const Proposal& proposal, const std::string& why) {
+  withheld_.push_back(
+      Withheld{proposal, "mon.apply(\"" + proposal.changes.front().remedy + "\")", why});
+}
+
+void Controller::refuse_workers(const Proposal& proposal) {
+  const uint32_t loader = features_->loader->id;
+  if (std::find(refused_.begin(), refused_.end(), loader) != refused_.end()) return;
+  refused_.push_back(loader);
+  LedgerRow row;
+  row.changes = proposal.changes;
+  row.finding = proposal.finding;
+  row.exactness = proposal.exactness;
+  row.exactness_reason = proposal.exactness_reason;
+  row.reason = proposal.reason;
+  row.conclusion = "not possible: " + features_->loader->workers_reason;
+  row.step = step_;
+  row.outcome = Outcome::refused;
+  row.recipe = recipe(proposal.changes);
+  ledger_.add(std::move(row));
+}
+
+void Controller::start(const Proposal& proposal, bool by_hand, bool in_force, bool by_epochs) {
+  TrialSetup setup;
+  setup.proposal = proposal;
+  setup.by_hand = by_hand;
+  setup.in_force = in_force;
+  setup.seed = ++seed_;
+  setup.epoch_mode =
+      by_epochs || (epochs_.epoch_steps() && *epochs_.epoch_steps() < policy_.epoch_mode_steps);
+  if (const std::optional<StepTimes> times = recent_.times(1, 2)) setup.step_seconds = times->step_seconds;
+  if (features_ && features_->loader) trial_from_ = setting_of(*features_);
+  trial_.emplace(setup, policy_);
+  trial_row_ = 0;
+  trial_command_ = 0;
+  if (setup.epoch_mode) return;
+  // The last comparable steps are the beginning of the baseline.
+  const auto run = static_cast<size_t>(std::max(1, in_force ? proposal.burst_to : proposal.burst_from));
+  const size_t wanted = (static_cast<size_t>(policy_.baseline_steps) + run - 1) / run * run;
+  const std::deque<StepSample> samples = recent_.samples();
+  for (size_t i = samples.size() - std::min(samples.size(), wanted); i < samples.size(); ++i) {
+    trial_->observe(samples[i]);
+  }
+}
+
+void Controller::second_look() {
+  const bool by_epochs = suspicion_ == Suspicion::epochs;
+  suspicion_ = Suspicion::none;
+  if (kept_.empty()) return;
+  const Kept& kept = kept_.back();
+  LedgerRow* row = ledger_.find(kept.watch.ledger_id());
+  if (row == nullptr || !row->in_force) return;
+  const int64_t id = row->id;
+  row->outcome = Outcome::running;
+  start(kept.proposal, false, true, by_epochs);
+  trial_row_ = id;
+}
+
+std::string Controller::request_apply(const std::string& remedy) {
+  if (stopped_) return "tuning is off: " + stop_reason_;
+  if (!features_ || !features_->loader) return "nothing is known about the run yet";
+  const Features& features = *features_;
+  if (features.ranks > 1) return "more than one rank: observe and advise";
+  if (remedy == "loader_workers" && !features.loader->workers_changeable) {
+    return features.loader->workers_reason;
+  }
+  std::vector<Proposal> candidates;
+  for (const Withheld& withheld : withheld_) candidates.push_back(withheld.proposal);
+  const std::optional<StepTimes> times = recent_.times(burst(), 2);
+  const std::optional<LoaderModel> model = times ? model_loader(features, *times) : std::nullopt;
+  if (candidates.empty() && model) {
+    const LoaderSearch fresh(features.main_threads);
+    candidates = fresh.propose(features, *model, {}, policy_, findings_);
+  }
+  const auto match = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Proposal& proposal) { return moves(proposal, remedy); });
+  if (match == candidates.end()) return "no value of " + remedy + " promises a gain here";
+  std::erase_if(vetoed_, [&](const Change& change) { return change.remedy == remedy; });
+  by_hand_.push_back(*match);
+  return "";
+}
+
+}  // namespace gpuutil
