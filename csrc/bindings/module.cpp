@@ -4,11 +4,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "bindings/bindings.h"
 #include "bindings/hot_path.h"
 #include "bindings/recorder_table.h"
 #include "engine/engine.h"
+#include "engine/host_lines.h"
 
 namespace py = pybind11;
 
@@ -207,13 +210,13 @@ void bind_reports(py::module_& module) {
   module.def("finish", [](const std::string& reason) { engine().finish(reason); }, Release());
   module.def("take_lines", [] { return engine().take_lines(); }, Release());
   module.def("take_epochs", [] {
-    std::vector<std::pair<std::string, std::string>> out;
-    for (EpochText& epoch : engine().take_epochs()) out.emplace_back(epoch.text, epoch.json);
+    std::vector<std::tuple<std::string, std::string, bool>> out;
+    for (EpochText& epoch : engine().take_epochs()) out.emplace_back(epoch.text, epoch.json, epoch.quiet);
     return out;
   }, Release());
-  module.def("epoch_report", [](int64_t epoch) {
-    std::optional<std::pair<std::string, std::string>> out;
-    if (auto found = engine().epoch_report(epoch)) out.emplace(found->text, found->json);
+  module.def("epochs", [] {
+    std::vector<std::tuple<int64_t, std::string, std::string>> out;
+    for (EpochText& epoch : engine().epochs()) out.emplace_back(epoch.epoch, epoch.text, epoch.json);
     return out;
   }, Release());
   module.def("run_json", [] { return engine().run_json(); }, Release());
@@ -267,15 +270,16 @@ PYBIND11_MODULE(_core, module) {
     if (current != nullptr) current->stop_thread();
   });
   module.def("discard", [] {
+    Engine* ended = std::exchange(current, nullptr);
     py::gil_scoped_release release;
-    delete current;
-    current = nullptr;
+    delete ended;
   });
   // After a fork: forgets the parent's engine without running a line of it.
   module.def("abandon", [] {
     hot_path().registry = nullptr;
     current = nullptr;
   });
+  module.def("host_lines", [] { return host_lines(); }, py::call_guard<py::gil_scoped_release>());
   bind_hooks(module);
   bind_facts(module);
   bind_commands(module);

@@ -24,9 +24,9 @@ execute_process(
 if(_failed EQUAL 3)
   # The leading space keeps CMake from breaking the line.
   message(FATAL_ERROR " gpuutil: PyTorch is not importable by ${Python_EXECUTABLE}; "
-    "install torch there, then run: ${Python_EXECUTABLE} -m pip install . "
-    "(with uv or build: also install scikit-build-core, pybind11, cmeel-fmt and ninja there, "
-    "and add --no-build-isolation)")
+    "install torch where gpuutil is to run, then there: pip install . "
+    "(with uv or build, which build in an environment of their own: install scikit-build-core, "
+    "pybind11, cmeel-fmt and ninja there too, and add --no-build-isolation)")
 elseif(_failed)
   message(FATAL_ERROR
     " gpuutil: ${Python_EXECUTABLE} finds PyTorch but fails to import it:\n${_error}")

@@ -1,5 +1,6 @@
 #include "collect/affinity.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -59,8 +60,9 @@ Reading<CpuSet> parse_cpu_list(std::string_view text) {
     const bool single = range.find('-') == range.npos;
     const std::optional<int32_t> first = to_int<int32_t>(next_until(range, '-'));
     const std::optional<int32_t> last = single ? first : to_int<int32_t>(range);
-    if (!first || !last || *first < 0 || *last < *first || *last > CpuSet::kMaxCpu)
+    if (!first || !last || *first < 0 || *last < *first || *last > CpuSet::kMaxCpu) {
       return malformed;
+    }
     for (int32_t cpu = *first; cpu <= *last; ++cpu) set.add(cpu);
   }
   return set;

@@ -210,8 +210,9 @@ CgroupLocations locate_cgroups(FileReader& reader) {
     const Group* unified = nullptr;
     for (const Group& group : groups) {
       if (group.v2) unified = &group;
-      if (!group.v2 && names(group.controllers, controller))
+      if (!group.v2 && names(group.controllers, controller)) {
         return locate(reader, group, mounts, controller);
+      }
     }
     if (unified) return locate(reader, *unified, mounts, controller);
     return Unknown{ReadState::absent, "no cgroup controller " + std::string(controller)};

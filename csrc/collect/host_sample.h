@@ -18,7 +18,7 @@ struct WorkerSample {
   int32_t pid = 0;
   bool alive = false;
   Reading<double> cores;
-  StateLooks states;  // of all looks since the sample before
+  StateLooks states;                     // of all looks since the sample before
   std::optional<int32_t> threads;
   Reading<int64_t> rss_bytes;            // includes pages shared with the parent
   Reading<double> run_queue_wait_ratio;  // of the time in which it could run
@@ -36,10 +36,10 @@ struct HostSample {
   std::optional<double> interval_seconds;  // nothing in the first sample: it has no rates
   CpuBudget cpu_budget;
   CpuShares cpu;
-  std::vector<WorkerSample> workers;  // as asked for, in that order
-  int32_t other_children = 0;             // living descendants that are no workers
-  Reading<int32_t> threads;               // of our own process
-  Reading<double> run_queue_wait_ratio;  // of our own threads
+  std::vector<WorkerSample> workers;       // as asked for, in that order
+  int32_t other_children = 0;              // living descendants that are no workers
+  Reading<int32_t> threads;                // of our own process
+  Reading<double> run_queue_wait_ratio;    // of our own threads
   Reading<double> throttled_ratio;  // scheduler periods in which a quota above us was used up
   PressureSample machine_pressure;
   PressureSample cgroup_pressure;  // of our own group

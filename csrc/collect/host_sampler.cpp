@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace gpuutil {
@@ -49,7 +48,7 @@ HostSample HostSampler::sample(int64_t time_ns, const std::vector<int32_t>& work
 
 void HostSampler::poll_states() noexcept {
   try {
-    watch_.look(reader_, worker_pids_);
+    watch_.look(reader_);
   } catch (...) {
     // One look fewer.
   }
@@ -70,8 +69,9 @@ HostSample HostSampler::read(int64_t time_ns, const std::vector<int32_t>& worker
                             : unknown_pressure(cgroups_.unified.unknown());
 
   const int64_t interval_ns = last_ ? time_ns - last_->time_ns : 0;
-  if (interval_ns >= kMinIntervalNs)
+  if (interval_ns >= kMinIntervalNs) {
     sample.interval_seconds = static_cast<double>(interval_ns) * 1e-9;
+  }
   Reading<TreeUse> use = no_rates();
   if (sample.interval_seconds) {
     if (!now.tree) {
@@ -83,11 +83,13 @@ HostSample HostSampler::read(int64_t time_ns, const std::vector<int32_t>& worker
     }
   }
   fill_rates(now, use, sample);
-  for (const int32_t pid : worker_pids) sample.workers.push_back(worker_sample(now, use, pid));
-
-  worker_pids_ = worker_pids;
-  watch_.keep_only(worker_pids_);
-  // Calls in quick succession are measured against the one before them, and so does the next.
+  std::vector<int32_t> alive;
+  for (const int32_t pid : worker_pids) {
+    sample.workers.push_back(worker_sample(now, use, pid));
+    if (sample.workers.back().alive) alive.push_back(pid);
+  }
+  watch_.keep_only(alive);
+  // After calls in quick succession the next one is still measured from the first of them.
   if (!last_ || sample.interval_seconds || interval_ns < 0) last_ = std::move(now);
   return sample;
 }
@@ -217,7 +219,7 @@ Reading<double> HostSampler::queue_wait(const Last& now, int32_t pid) const {
     return nullptr;
   };
   const Queues* after = of(now);
-  if (!last_ || !after) return no_rates();
+  if (!last_ || !after || now.time_ns - last_->time_ns < kMinIntervalNs) return no_rates();
   const Queues* before = of(*last_);
   if (!before || before->start_jiffies != after->start_jiffies) {
     return Unknown{ReadState::waiting, "process " + std::to_string(pid) + ": one reading so far"};

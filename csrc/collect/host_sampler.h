@@ -30,7 +30,8 @@ class HostSampler {
   // `time_ns` of CLOCK_MONOTONIC. `worker_pids`: the loader's worker processes at this time.
   HostSample sample(int64_t time_ns, const std::vector<int32_t>& worker_pids) noexcept;
 
-  // One more look at what the workers of the last sample are doing, for the shares of the next.
+  // One more look at what the workers that lived in the last sample are doing, for the shares of
+  // the next.
   void poll_states() noexcept;
 
  private:
@@ -65,7 +66,6 @@ class HostSampler {
   WorkerWatch watch_;
   CgroupLocations cgroups_;
   std::optional<std::string> cgroup_text_;  // of which cgroups_ was made
-  std::vector<int32_t> worker_pids_;
   std::optional<Last> last_;
   size_t turn_ = 0;
 };

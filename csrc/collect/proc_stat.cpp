@@ -40,12 +40,13 @@ Reading<ProcStat> parse_proc_stat(std::string_view text) {
   ProcStat stat;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
-    if (line.substr(0, 3) != "cpu")
-      break;  // the CPU lines come first; long interrupt tables follow
+    // The CPU lines come first; long interrupt tables follow.
+    if (line.substr(0, 3) != "cpu") break;
     if (line.size() > 3 && line[3] == ' ') continue;  // the sum over CPUs
     const std::optional<CpuTimes> times = parse_line(line);
-    if (!times)
+    if (!times) {
       return Unknown{ReadState::malformed, "/proc/stat: not a CPU line: " + std::string(line)};
+    }
     stat.cpus.push_back(*times);
   }
   if (stat.cpus.empty()) return Unknown{ReadState::malformed, "/proc/stat: no CPU lines"};

@@ -106,8 +106,9 @@ std::vector<ThreadQueue> read_thread_queues(FileReader& reader, int32_t pid,
   std::vector<ThreadQueue> queues;
   queues.reserve(tids.size());
   for (const int32_t tid : tids) {
-    if (const Reading<RunQueue> queue = read_run_queue(reader, pid, tid))
+    if (const Reading<RunQueue> queue = read_run_queue(reader, pid, tid)) {
       queues.push_back({tid, *queue});
+    }
   }
   return queues;
 }

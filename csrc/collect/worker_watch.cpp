@@ -12,9 +12,11 @@ void StateLooks::add(char state) {
   if (state == 'D') ++disk;
 }
 
-void WorkerWatch::look(FileReader& reader, const std::vector<int32_t>& pids) {
-  for (const int32_t pid : pids) {
-    if (const Reading<ProcessStat> stat = read_process_stat(reader, pid)) add(*stat);
+void WorkerWatch::look(FileReader& reader) {
+  for (Watched& watched : watched_) {
+    const Reading<ProcessStat> stat = read_process_stat(reader, watched.pid);
+    if (!stat || stat->ended() || stat->start_jiffies != watched.start_jiffies) continue;
+    watched.looks.add(stat->state);
   }
 }
 

@@ -28,13 +28,13 @@ struct StateLooks {
 
 class WorkerWatch {
  public:
-  // One look at each of these processes.
-  void look(FileReader& reader, const std::vector<int32_t>& pids);
-  // A look that came with a reading made for something else.
+  // A look that came with a reading made for something else. From now on the process is watched.
   void add(const ProcessStat& stat);
-  // The looks since the last take(), of the process that has this id now. Forgets them.
+  // One look at each watched process that is still the same.
+  void look(FileReader& reader);
+  // The looks since the last take(). Forgets them and goes on watching.
   StateLooks take(int32_t pid);
-  // Forgets everybody else's.
+  // Watches nobody else any more.
   void keep_only(const std::vector<int32_t>& pids);
 
  private:

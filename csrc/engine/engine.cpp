@@ -21,6 +21,7 @@ namespace gpuutil {
 namespace {
 
 constexpr int64_t kLookPeriodNs = 250'000'000;  // rules and controller look at the profile this often
+constexpr int64_t kQuietNs = 1'000'000'000;
 constexpr uint32_t kCommandBit = 1, kReportBit = 2;
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -45,8 +46,7 @@ ControllerOptions controller_options(const EngineOptions& options) {
 }
 
 std::string row_state(const LedgerRow& row) {
-  return std::string(outcome_name(row.outcome)) + (row.provisional ? "?" : "") +
-         (row.in_force ? "+" : "");
+  return std::string(outcome_name(row.outcome)) + (row.provisional ? "?" : "");
 }
 
 }  // namespace
@@ -215,6 +215,7 @@ void Engine::tell_changes() {
   State& state = *state_;
   const auto names = state.loaders.names();
   for (const LedgerRow& row : state.controller.ledger().rows()) {
+    if (row.outcome == Outcome::running && !row.in_force) continue;  // asked for, not begun yet
     std::string now = row_state(row);
     std::string& told = state.row_states[row.id];
     if (told == now) continue;
@@ -265,7 +266,10 @@ void Engine::take_epoch(const EpochTurn& turn) {
   summary.overhead = state.overhead.since_mark(1);
   state.overhead.mark();
 
-  EpochText text{summary.epoch, gpuutil::epoch_report(summary), epoch_json(summary)};
+  // Loops of many tiny epochs: the log says something about once a second, the files hold every epoch.
+  const bool quiet = turn.end_ns - state.last_logged_ns < kQuietNs;
+  if (!quiet) state.last_logged_ns = turn.end_ns;
+  EpochText text{summary.epoch, gpuutil::epoch_report(summary), epoch_json(summary), quiet};
   state.texts.push_back(text);
   state.epoch_texts.push_back(std::move(text));
   // The first one stays: later ones are compared with it.

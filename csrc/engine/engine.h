@@ -49,6 +49,7 @@ struct EpochText {
   int64_t epoch = 0;
   std::string text;
   std::string json;
+  bool quiet = false;  // too soon after the last one for the log
 };
 
 // What the engine asks of the hot path. Any thread; must not block.
@@ -89,7 +90,7 @@ class Engine {
   // Reports.
   std::vector<std::string> take_lines();
   std::vector<EpochText> take_epochs();
-  std::optional<EpochText> epoch_report(int64_t epoch);
+  std::vector<EpochText> epochs();  // all that are kept, oldest first
   std::string run_json();
   std::string findings_json();
   std::string ledger_json();

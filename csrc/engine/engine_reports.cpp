@@ -22,15 +22,9 @@ std::vector<EpochText> Engine::take_epochs() {
   return std::exchange(state_->texts, {});
 }
 
-std::optional<EpochText> Engine::epoch_report(int64_t epoch) {
+std::vector<EpochText> Engine::epochs() {
   const std::lock_guard lock(mutex_);
-  const auto& texts = state_->epoch_texts;
-  if (texts.empty()) return std::nullopt;
-  if (epoch == -1) return texts.back();
-  for (const EpochText& text : texts) {
-    if (text.epoch == epoch) return text;
-  }
-  return std::nullopt;
+  return {state_->epoch_texts.begin(), state_->epoch_texts.end()};
 }
 
 std::string Engine::run_json() {

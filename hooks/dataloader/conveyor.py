@@ -29,7 +29,7 @@ class WorkerLost(Doubt):
 
 
 class NoWorker(Exception):
-    """The next batch is with no worker and no worker may take it."""
+    """The next batch is with no worker and none may take it, or none may be given one to read for."""
 
 
 class Exhausted(Exception):
@@ -155,8 +155,8 @@ class Conveyor:
         self.error: Exception | None = None
         self.exhausted = False
         self._error_read = 0
-        self._next_read = self._next_out = first
-        self._unsent: deque[int] = deque()
+        self._next_read = self.next_out = first
+        self.unsent: deque[int] = deque()
         self._patience = patience
         self._longest = 0.0
         self._watch = watch
@@ -195,6 +195,10 @@ class Conveyor:
             self.members[worker].inflight += 1
         self._next_read = max(self._next_read, seq + 1)
 
+    def skip_to(self, seq: int) -> None:
+        """After `adopt`: the next batch to be read has number `seq`."""
+        self._next_read = seq
+
     @property
     def active(self) -> int:
         return sum(m.active for m in self.members.values())
@@ -219,10 +223,10 @@ class Conveyor:
             pass  # lowered depth: read on as the stock loader would, send later
         while len(self.owner) - delivering < self.depth:
             worker = self._choose()
-            if worker is None or not (self._unsent or self._read(limit)):
+            if worker is None or not (self.unsent or self._read(limit)):
                 return
-            self._send(worker, self._unsent[0])
-            self._unsent.popleft()
+            self._send(worker, self.unsent[0])
+            self.unsent.popleft()
 
     def _read(self, limit: int) -> bool:
         ahead = self.read_ahead
@@ -251,7 +255,7 @@ class Conveyor:
             self.exhausted = True
             return False
         self._next_read = seq + 1
-        self._unsent.append(seq)
+        self.unsent.append(seq)
         return True
 
     def _choose(self) -> Hashable | None:
@@ -286,7 +290,7 @@ class Conveyor:
                 self.feed(asked=True)
                 if not self.tasks:
                     self._raise_sampler_error()
-                    raise Exhausted
+                    raise Exhausted if self.exhausted else NoWorker
             seq = self._deliverable()
             if seq is not None:
                 return self._deliver(seq)
@@ -301,8 +305,8 @@ class Conveyor:
         """After NoWorker: the indices of the next batch, which the caller fetches by itself."""
         head = next(iter(self.tasks))
         indices = self.tasks[head]
-        self._unsent.remove(head)
-        self._next_out = head + 1
+        self.unsent.remove(head)
+        self.next_out = head + 1
         self.read_ahead.delivered += 1
         del self.tasks[head]
         return indices
@@ -314,13 +318,13 @@ class Conveyor:
         return seq if seq in self.arrived else None
 
     def _deliver(self, seq: int) -> tuple[Any, Hashable, Any]:
-        if self.in_order and seq != self._next_out:
-            raise Doubt(f"sequence gap: batch {seq} where {self._next_out} was due")
+        if self.in_order and seq != self.next_out:
+            raise Doubt(f"sequence gap: batch {seq} where {self.next_out} was due")
         self.feed(delivering=True)
         result = self.tasks[seq], self.owner[seq], self.arrived[seq]
         ahead = self.read_ahead
         ahead.delivered += 1
-        self._next_out = seq + 1
+        self.next_out = seq + 1
         del self.owner[seq], self.arrived[seq]
         del self.tasks[seq]
         if ahead.stock_depth and self._error_read <= ahead.stock_reads(False, False):

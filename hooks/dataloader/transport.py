@@ -13,13 +13,6 @@ from .conveyor import Doubt, Key, WorkerLost
 from .worker import Worker
 
 
-class Unsendable:
-    """Stands for a batch that the worker made but could not send; `reason` says why."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-
 class ProcessTransport:
     """Sends and receives without ever waiting on anything but readiness, for at most a second."""
 
@@ -88,8 +81,7 @@ class ProcessTransport:
                     raise WorkerLost(f"a batch cannot be unpickled: {error!r}") from error
                 events.append((worker, key, data))
             elif kind == channel.UNSENDABLE:
-                key, reason = pickle.loads(body)
-                events.append((worker, key, Unsendable(reason)))
+                raise WorkerLost(pickle.loads(body)[1])
             else:
                 raise Doubt(f"unexpected message {kind!r} from worker process {worker.pid}")
         return events

@@ -87,7 +87,6 @@ class Worker:
             raise
         finally:
             self._child_sock.close()
-            self.process._args = ()  # multiprocessing keeps them as long as the process object
 
     def start_remote(self, payload: bytes) -> None:
         """Starts by fork server or spawn and hands over the payload. On a starting thread; never raises."""

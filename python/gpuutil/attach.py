@@ -51,6 +51,7 @@ def attach(
     if apply is not None:
         rung(apply, "apply")
     log_directory(log_dir)
+    resolve_apply(apply, None)
     reason = "GPUUTIL_DISABLE is set" if disabled() else unsupported() or inert_child()
     if reason is not None:
         return Monitor(None, reason)

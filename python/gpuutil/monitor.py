@@ -44,7 +44,7 @@ class Monitor:
     def __repr__(self) -> str:
         if self._session is None:
             return f"<gpuutil.Monitor idle: {self._idle_reason}>"
-        return f"<gpuutil.Monitor {self._session.describe()}>"
+        return f"<gpuutil.Monitor {self._session.read().state_line}>"
 
     @property
     def active(self) -> bool:
@@ -68,22 +68,22 @@ class Monitor:
             raise TypeError(f"epoch must be an int, not {type(epoch).__name__}")
         if self._session is None:
             return None
-        found = self._session.epoch_report(epoch)
+        found = self._session.read().epoch(epoch)
         return None if found is None else EpochReport(found[0], json.loads(found[1]))
 
     @property
     def findings(self) -> list[dict[str, Any]]:
         """Causes found in the current window, ranked by the low end of their predicted gain."""
-        return [] if self._session is None else json.loads(self._session.findings_json())
+        return [] if self._session is None else json.loads(self._session.read().findings_json)
 
     @property
     def ledger(self) -> list[dict[str, Any]]:
         """Every trial: what, why, when, before, after, and how it ended."""
-        return [] if self._session is None else json.loads(self._session.ledger_json())
+        return [] if self._session is None else json.loads(self._session.read().ledger_json)
 
     def recipe(self) -> str:
         """The lines of code that make the kept changes permanent, and the line that replays them."""
-        return "" if self._session is None else self._session.recipe()
+        return "" if self._session is None else self._session.read().recipe
 
     def postfix(self) -> dict[str, str]:
         """A small dict for a progress bar."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from . import _core, environment
+from .archive import Archive
 from .config import Config, log_directory
 from .hands import Hands
 from .hooks import torch_module
@@ -57,6 +58,8 @@ class Session:
         self._hook: OptimizerHook | None = None
         self._writer: Writer | None = None
         self._closing = threading.Lock()
+        self._archive: Archive | None = None
+        self._last_exhausted = 0.0
         rank, ranks = environment.ranks()
         self._changes = apply != "observe" and ranks == 1
         self._loaders = LoaderWatch(_core, self._changes)
@@ -137,6 +140,10 @@ class Session:
     def _exhausted(self, iterator: Any) -> None:
         if not self.active:
             return
+        now = time.monotonic()
+        if now - self._last_exhausted < 0.1:
+            return  # many tiny epochs: the engine's thread finds them, and the next step fetches their reports
+        self._last_exhausted = now
         try:
             with _core.own_time():
                 self._loaders.tell_all()
@@ -153,11 +160,14 @@ class Session:
         """Logs what the engine has to say and hands the files to the writer thread."""
         for line in _core.take_lines():
             logger.info("%s", line)
-        for text, values in _core.take_epochs():
-            logger.info("%s", text)
+        epochs = _core.take_epochs()
+        for text, values, quiet in epochs:
+            if not quiet:
+                logger.info("%s", text)
             self._write(lambda folder, values=values: folder.append("epochs.jsonl", values))
+        if epochs and self._folder is not None:
             run = _core.run_json()
-            self._write(lambda folder, run=run: folder.write("report.json", run))
+            self._write(lambda folder: folder.write("report.json", run))
 
     # ---- public calls
 
@@ -168,32 +178,25 @@ class Session:
         if loader is not None:
             self._loaders.watch(loader).tell(_core)
 
-    def describe(self) -> str:
-        return _core.state_line()
-
-    def epoch_report(self, epoch: int) -> tuple[str, str] | None:
-        _core.flush()
-        return _core.epoch_report(epoch)
-
-    def findings_json(self) -> str:
-        return _core.findings_json()
-
-    def ledger_json(self) -> str:
-        return _core.ledger_json()
-
-    def recipe(self) -> str:
-        return _core.recipe()
+    def read(self) -> Archive:
+        """Everything that can be read now; after the end, what could be read then."""
+        if self._archive is None:
+            _core.flush()
+            return Archive.of(_core)
+        return self._archive
 
     def postfix(self) -> dict[str, str]:
-        return dict(_core.postfix())
+        return dict(_core.postfix()) if self.active else {}
 
     def apply(self, remedy_id: str) -> str:
-        return _core.request_apply(remedy_id)
+        return _core.request_apply(remedy_id) if self.active else "detached"
 
     def revert(self, ledger_id: int) -> str:
-        return _core.request_revert(ledger_id)
+        return _core.request_revert(ledger_id) if self.active else "detached"
 
     def mark_epoch(self, n: int) -> None:
+        if not self.active:
+            return
         _core.mark_epoch(n)
         _core.flush()
         self._report()
@@ -227,16 +230,25 @@ class Session:
         with contextlib.suppress(Exception):
             _core.finish(reason)
             self._report()
+        archive = Archive.of(_core)
         self._take_out()
+        self._archive = archive
+        self._write(lambda folder: folder.write("report.json", archive.run_json))
         if self._writer is not None:
-            run = _core.run_json()
-            self._write(lambda folder: folder.write("report.json", run))
             self._writer.close()
         self._log.restore()
 
     def abandon(self) -> None:
-        """In a forked child: the engine's thread does not exist here. Touches nothing, least of all the parent's."""
+        """In a forked child: the engine's thread does not exist here, and its locks may be held for ever.
+
+        Only takes our attributes out of torch's classes, so that a child that attaches for itself is not watched twice.
+        """
         self.active = False
+        self._archive = Archive([], "[]", "[]", "", "{}", "forked")
+        if self._hook is not None:
+            self._hook.remove()
+        self._patches.undo()
+        _core.abandon()
 
     def _take_out(self) -> None:
         """Order matters: no new events, then no changes, then no patches, then no thread."""
@@ -249,6 +261,7 @@ class Session:
         for sentence in self._patches.undo():
             logger.warning("%s", sentence)
         _core.stop()
+        _core.discard()
 
     def _at_exit(self) -> None:
         self.close("exit")

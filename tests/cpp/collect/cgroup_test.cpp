@@ -231,6 +231,21 @@ TEST_CASE("without mounts, without procfs, without the controller: absent, with 
   }
 }
 
+TEST_CASE("of two mounts of our tree the one that shows more levels above us is read") {
+  FixtureTree tree("nested_v2");
+  const std::string whole = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  const std::string ours = "31 23 0:26 /site/team/job/step /mnt/ours rw - cgroup2 cgroup2 rw\n";
+  const std::string hidden = "32 23 0:26 / /not/reachable rw - cgroup2 cgroup2 rw\n";
+  tree.write("mnt/ours/cpu.max", "800000 100000\n");
+  FileReader reader(tree.root());
+  for (const std::string& mounts : {whole + ours, ours + whole, whole + ours + hidden}) {
+    tree.write("proc/self/mountinfo", mounts);
+    const CgroupCpu cpu = read_cgroup_cpu(reader, locate_cgroups(reader).cpu);
+    REQUIRE(cpu.tightest() != nullptr);
+    CHECK(cpu.tightest()->level == "/sys/fs/cgroup/site/team");
+  }
+}
+
 TEST_CASE("a mount point with a space in its name is found") {
   FixtureTree tree("docker_v2_namespace");
   tree.write("proc/self/mountinfo", "30 23 0:26 / /mnt/my\\040groups rw - cgroup2 cgroup2 rw\n");

@@ -220,10 +220,12 @@ TEST_CASE("a procfs of another process namespace has no workers of ours") {
   FixtureTree tree("sampler_before");
   HostSampler sampler({tree.root(), 4242, 100});
   sampler.sample(10 * kSecond, kWorkers);
+  sampler.poll_states();
   tree.replace("sampler_after");
   const HostSample sample = sampler.sample(10 * kSecond + kSecond / 2, kWorkers);
   CHECK(*sample.cpu.own == doctest::Approx(0.6));
   CHECK_FALSE(worker(sample, 201).alive);
+  CHECK(worker(sample, 201).states.looks == 0);
   CHECK(worker(sample, 201).cores.reason == "/proc shows the process ids of another namespace");
   CHECK(*sample.cpu.foreign == doctest::Approx(33 / 50.0));
 }

@@ -45,15 +45,22 @@ TEST_CASE("looks at a process that had the id before are forgotten, and so are e
   CHECK(looks.sleeping == 1);
 }
 
-TEST_CASE("looking reads one file a worker and passes over those that are gone") {
+TEST_CASE("looking passes over workers that ended and over strangers that have their ids now") {
   FixtureTree tree("sampler_after");
   FileReader reader(tree.root());
   WorkerWatch watch;
-  watch.look(reader, {201, 202, 203});
-  watch.look(reader, {201});
-  CHECK(watch.take(201).running == 2);
-  CHECK(watch.take(202).disk == 1);
-  CHECK(watch.take(203).looks == 0);
+  watch.add(worker(201, 'S', 2000));
+  watch.add(worker(202, 'S', 1999));
+  watch.add(worker(203, 'S', 2002));
+  watch.look(reader);
+  watch.look(reader);
+  const StateLooks same = watch.take(201);
+  CHECK(same.looks == 3);
+  CHECK(same.running == 2);
+  CHECK(watch.take(202).looks == 1);
+  CHECK(watch.take(203).looks == 1);
+  watch.look(reader);
+  CHECK(watch.take(201).looks == 1);
 }
 
 TEST_CASE("workers that are no longer asked for are forgotten") {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import itertools
 import os
 import re
 import threading
@@ -159,7 +160,7 @@ def test_a_step_is_written_as_outermost_operators_nodes_and_ranges(recorder):
     assert ends == sorted(ends)
     spans = sorted((e[2] - e[3], e[2]) for e in events if e[0] in ("op", "backward_node"))
     assert all(begin <= end for begin, end in spans)
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
 
 
 def test_nothing_stays_registered_while_the_observer_is_off(recorder):

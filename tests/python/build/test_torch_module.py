@@ -105,7 +105,10 @@ def test_a_refused_module_is_not_even_mapped():
         "print('libtorch_cpu' in maps, '/_torch.' in maps)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", "import torch\n" + script], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", "import torch\n" + script],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     reason, mapped = done.stdout.splitlines()
     assert "this is torch 9.9.9" in reason

@@ -133,10 +133,10 @@ def test_attaching_again_and_again_stays_flat():
 def test_running_the_training_cell_again_without_detaching_stays_flat():
     loader = DataLoader(loops.Numbers(16), batch_size=4)
     for _ in range(2):
-        gpuutil.attach(loops.small_model(), log_dir=False)
+        gpuutil.attach(loops.small_model(), apply="observe", log_dir=False)
         loops.train(loader)
     before = _surroundings()
     for _ in range(10):
-        gpuutil.attach(loops.small_model(), log_dir=False)
+        gpuutil.attach(loops.small_model(), apply="observe", log_dir=False)
         loops.train(loader)
     assert _surroundings() == before
