@@ -185,7 +185,7 @@ def _remarks(comparison: Comparison, quick: bool, ceiling: float | None) -> Iter
             "(usually neighbours slowed the plain arm). Not a gain to quote."
         )
     before, after = plain.cpu_seconds_per_sample, fast.cpu_seconds_per_sample
-    if before and after and after > before * 1.15:
+    if ratio > 1 and not comparison.crowded and before and after and after > before * 1.15:
         more = 100 * (after / before - 1)
         yield f"Part of the gain is bought: {more:.0f} % more CPU time a sample."
 

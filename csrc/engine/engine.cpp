@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kLookPeriodNs = 250'000'000;  // rules and controller look at the profile this often
 constexpr int64_t kQuietNs = 1'000'000'000;
+constexpr int64_t kShortRestNs = 2'000'000'000;
 constexpr uint32_t kCommandBit = 1, kReportBit = 2;
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -267,7 +268,9 @@ void Engine::take_epoch(const EpochTurn& turn) {
   state.overhead.mark();
 
   // Loops of many tiny epochs: the log says something about once a second, the files hold every epoch.
-  const bool quiet = turn.end_ns - state.last_logged_ns < kQuietNs;
+  // So is a short rest that the end of the run leaves.
+  const bool quiet = turn.end_ns - state.last_logged_ns < kQuietNs ||
+                     (turn.kind == EpochEnd::end && turn.wall_ns() < kShortRestNs);
   if (!quiet) state.last_logged_ns = turn.end_ns;
   EpochText text{summary.epoch, gpuutil::epoch_report(summary), epoch_json(summary), quiet};
   state.texts.push_back(text);

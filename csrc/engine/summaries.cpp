@@ -37,8 +37,9 @@ std::vector<WorkerLoad> worker_loads(const HostSample& sample, const LoaderFacts
 
 std::optional<double> crowding_to_heed(const HostSample& sample) {
   if (!sample.cpu.crowding) return std::nullopt;
-  const double rounding = sample.cpu.resolution.value_or(0);
-  return std::max(0.0, *sample.cpu.crowding - rounding);
+  // Interrupts of our own network and disk reads land in nobody's share; a loader that reads a store makes many.
+  const double not_others = sample.cpu.resolution.value_or(0) + sample.cpu.interrupt.value.value_or(0);
+  return std::max(0.0, *sample.cpu.crowding - not_others);
 }
 
 ProfileSummary profile_summary(const Features& features, const std::optional<Waterfall>& waterfall) {

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator
 
 TESTED = ("2.13",)
-LIKELY = ("2.10", "2.11", "2.12", "2.14")
+LIKELY = ("2.9", "2.10", "2.11", "2.12", "2.14")
 
 
 def torch_support(version: str) -> str:
@@ -41,8 +41,11 @@ def examine() -> Iterator[str]:
 
     module, reason = torch_module.load(_core)
     yield f"operators, phases: {'observed' if module is not None else reason}"
-    for kind, name in (("single", "loaders without workers"), ("multi", "loaders with workers")):
-        why = capability.problem(kind)
+    for problem, name in (
+        (capability.single_problem, "loaders without workers"),
+        (capability.multi_problem, "loaders with workers"),
+    ):
+        why = problem()
         yield f"live changes, {name}: {'possible' if why is None else 'off: ' + why}"
     for name, text in _core.host_lines():
         yield f"{name}: {text}"

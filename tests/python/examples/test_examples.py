@@ -300,12 +300,14 @@ def test_the_object_server_serves_late_at_a_limited_rate_and_ends(tmp_path: Path
     assert not Path(f"/proc/{store.pid}").exists()
 
 
-def half(seconds: float, foreign: float | None = 0.0, steps: int = 9) -> _arms.Half:
+def half(
+    seconds: float, foreign: float | None = 0.0, steps: int = 9, cpu_seconds: float = 1.0
+) -> _arms.Half:
     result = {
         "batch": 2,
         "wall_seconds": seconds * steps,
         "step_seconds": [seconds] * steps,
-        "cpu_seconds": 1.0,
+        "cpu_seconds": cpu_seconds,
         "losses": [1.0] * steps,
         "gpuutil": {"findings": [], "ledger": [], "recipe": ""},
     }
@@ -347,3 +349,13 @@ def test_fewer_steps_than_meant_are_said(capsys: pytest.CaptureFixture[str]) -> 
 def test_runs_of_one_arm_that_differ_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     plain = _arms.Arm([half(1.0), half(1.3)])
     assert "differ by 30 %" in remarks(plain, _arms.Arm([half(0.7)]), capsys)
+
+
+def test_a_gain_that_costs_more_cpu_time_a_sample_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain = _arms.Arm([half(1.0)])
+    assert "bought: 50 % more CPU" in remarks(
+        plain, _arms.Arm([half(0.6, cpu_seconds=1.5)]), capsys
+    )
+    assert "bought" not in remarks(plain, _arms.Arm([half(0.6, cpu_seconds=1.1)]), capsys)
