@@ -115,11 +115,14 @@ PyObject* next_call(PyObject* capsule, PyObject* iterator) {
   if (batch == nullptr) {
     flags = PyErr_ExceptionMatches(PyExc_StopIteration) ? kFetchExhausted : kFetchError;
   }
+  if (auto grad_mode = hot.grad_mode.load(std::memory_order_relaxed); grad_mode != nullptr && grad_mode() == 0) {
+    flags |= kFetchNoGrad;
+  }
   put(recorder, EventKind::fetch_end, now_ns(), source, 0, flags);
   if (cpu_begin_ns != 0) {
     put(recorder, EventKind::fetch_cpu, now_ns(), source, thread_cpu_ns() - cpu_begin_ns);
   }
-  if (flags == kFetchExhausted && hot.on_exhausted != nullptr) {
+  if ((flags & kFetchExhausted) != 0 && hot.on_exhausted != nullptr) {
     aside([&] { return PyObject_CallOneArg(hot.on_exhausted, iterator); });
   }
   return batch;

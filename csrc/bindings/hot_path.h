@@ -31,6 +31,7 @@ struct HotPath {
   std::atomic<uint32_t> sample_every{0};  // 0: never
   std::atomic<uint32_t> sample_span{1};   // optimizer ends that make one step
   std::atomic<void (*)(int)> observer{nullptr};  // from `_torch`: adds or removes its callbacks
+  std::atomic<int (*)()> grad_mode{nullptr};     // from `_torch`: whether gradients are on
   int32_t countdown = 0;                  // boundaries until the observer is switched
   bool sampling = false;
   uint32_t fetches_without_optimizer = 0; // many: this loop has no optimizer, fetches are the boundaries

@@ -236,7 +236,9 @@ PYBIND11_MODULE(_core, module) {
       [](const std::string& apply, int32_t ranks, int32_t startup_steps, double period_seconds,
          double host_period_seconds, double start_credit_seconds, double regret_ratio, int32_t max_workers,
          bool device_is_host, int32_t main_threads, const std::string& stop_file, const std::string& log_dir,
-         const std::string& environment, const std::vector<std::string>& missing, const std::string& version,
+         const std::string& environment, const std::vector<std::string>& missing,
+         const std::optional<std::vector<std::tuple<std::string, uint32_t, int64_t, int64_t>>>& replay,
+         const std::string& version,
          const std::string& torch_version, const std::string& python_version, int32_t rank) {
         EngineOptions options;
         options.apply = apply;
@@ -253,6 +255,12 @@ PYBIND11_MODULE(_core, module) {
         options.log_dir = log_dir;
         options.environment_json = environment;
         options.missing = missing;
+        if (replay) {
+          options.replay.emplace();
+          for (const auto& [remedy, subject, from, to] : *replay) {
+            options.replay->push_back({remedy, subject, from, to});
+          }
+        }
         options.run.gpuutil_version = version;
         options.run.torch_version = torch_version;
         options.run.python_version = python_version;
@@ -262,7 +270,7 @@ PYBIND11_MODULE(_core, module) {
       py::kw_only(), py::arg("apply"), py::arg("ranks"), py::arg("startup_steps"), py::arg("period_seconds"),
       py::arg("host_period_seconds"), py::arg("start_credit_seconds"), py::arg("regret_ratio"),
       py::arg("max_workers"), py::arg("device_is_host"), py::arg("main_threads"), py::arg("stop_file"),
-      py::arg("log_dir"), py::arg("environment"), py::arg("missing"), py::arg("version"),
+      py::arg("log_dir"), py::arg("environment"), py::arg("missing"), py::arg("replay"), py::arg("version"),
       py::arg("torch_version"), py::arg("python_version"), py::arg("rank"));
   // Ends the engine's thread. The engine stays readable until the next start.
   module.def("stop", [] {

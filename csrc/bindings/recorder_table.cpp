@@ -35,6 +35,7 @@ GpuutilRecorderTable table = {
     [](const char* name, size_t length) { return names().intern(std::string_view(name, length)); },
     [] { return RecorderRegistry::inert() || hot_path().registry == nullptr ? 1 : 0; },
     [](GpuutilObserverSwitch switch_fn) { hot_path().observer.store(switch_fn); },
+    [](GpuutilGradMode is_enabled) { hot_path().grad_mode.store(is_enabled); },
 };
 
 }  // namespace

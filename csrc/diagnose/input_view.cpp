@@ -99,9 +99,13 @@ InputView view_input(const Features& features, const Thresholds& thresholds) {
 InputNature input_nature(const Features& features, const Thresholds& thresholds) {
   InputNature nature;
   const bool alone = !features.loader || features.loader->workers == 0;
-  // Time in which a thread could run and was not let run is time in which it wanted CPU.
-  const double queued = features.host.run_queue_wait_ratio.value_or(0);
-  const double wanted = queued >= thresholds.run_queue_wait_ratio ? queued : 0;
+  // Time in which a thread could run and was not let run is time in which it wanted CPU: `queued`
+  // is the share of the former in both.
+  double queued = features.host.run_queue_wait_ratio.value_or(0);
+  if (queued < thresholds.run_queue_wait_ratio) queued = 0;
+  const auto wanted = [&](double computed) {
+    return std::clamp(computed / std::max(1 - queued, 0.01), 0.0, 1.0);
+  };
 
   if (alone) {
     if (!features.fetch_cpu_ratio || features.sampled_steps < thresholds.min_sampled_steps) {
@@ -111,7 +115,7 @@ InputNature input_nature(const Features& features, const Thresholds& thresholds)
                            : std::string("CPU time inside fetches not measured");
       return nature;
     }
-    nature.cpu_share = std::clamp(*features.fetch_cpu_ratio + wanted, 0.0, 1.0);
+    nature.cpu_share = wanted(*features.fetch_cpu_ratio);
     nature.confidence = evidence_weight(static_cast<double>(features.sampled_steps),
                                         static_cast<double>(thresholds.min_sampled_steps),
                                         static_cast<double>(thresholds.full_sampled_steps));
@@ -127,7 +131,7 @@ InputNature input_nature(const Features& features, const Thresholds& thresholds)
     }
     // Counters say how much CPU a worker got, looks say whether it slept: two sources that should
     // agree.
-    const double computed = cores ? std::clamp(*cores / count + wanted, 0.0, 1.0) : 0;
+    const double computed = cores ? wanted(*cores / count) : 0;
     const double awake = waiting ? 1 - std::clamp(*waiting, 0.0, 1.0) : 0;
     if (cores && waiting) {
       nature.cpu_share = (computed + awake) / 2;

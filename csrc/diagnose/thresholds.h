@@ -32,11 +32,12 @@ struct Thresholds {
   double burst_median_over_mean = 1.0 / 3;
   double burst_confidence = 0.6;
 
-  // The budget counts as used up from 90 %: scheduling never fills the last tenth. Throttled in a
-  // tenth of the time says the same of a quota.
+  // The budget counts as used up from 90 %: scheduling never fills the last tenth. A quota used
+  // up in a tenth of its periods says the same.
   double budget_used_ratio = 0.9;
   double throttled_ratio = 0.1;
-  // Share of time in which our threads could run and did not; a tenth is a crowded machine.
+  // Share of the time in which our threads could run that they waited for a CPU; a tenth is a
+  // crowded machine.
   double run_queue_wait_ratio = 0.1;
   // The controller's own line for foreign load (DESIGN 8).
   double foreign_cores = 0.2;

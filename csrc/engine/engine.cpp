@@ -43,6 +43,10 @@ Policy policy_of(const EngineOptions& options) {
 ControllerOptions controller_options(const EngineOptions& options) {
   ControllerOptions result;
   result.policy = policy_of(options);
+  if (options.replay) {
+    if (result.policy.rung != Rung::observe) result.replay = *options.replay;
+    if (result.replay.empty()) result.policy.rung = Rung::observe;  // that run kept nothing
+  }
   return result;
 }
 
@@ -63,6 +67,7 @@ Engine::State::State(const EngineOptions& options, int64_t start_ns, StepAssembl
       ranks(options.ranks),
       apply(options.apply),
       started_unix_seconds(unix_seconds()) {
+  last_drain_ns = start_ns;
   for (const std::string& reason : options.missing) missing.push_back({"_torch", reason});
   char text[32] = "";
   const auto seconds = static_cast<std::time_t>(started_unix_seconds);
@@ -143,11 +148,12 @@ void Engine::fold_locked() {
   const uint64_t dropped = registry_.dropped();
   if (dropped != state.dropped_seen) {
     state.dropped_seen = dropped;
-    state.assembler.mark(time_ns, kStepDropped);
+    state.assembler.mark(state.last_drain_ns, time_ns, kStepDropped);
   }
+  state.last_drain_ns = time_ns;
   state.assembler.drained(time_ns);
   const Cycle cycle = state.assembler.cycle();
-  signals_.set_sampling(state.sampling.every(), cycle.learnt ? std::max(1u, cycle.optimizer_ends) : 1u);
+  signals_.set_sampling(state.sampling.every(), cycle.learnt ? std::max(1u, cycle.observation_span()) : 1u);
   if (time_ns >= state.next_look_ns) {
     state.next_look_ns = time_ns + kLookPeriodNs;
     look_locked();
@@ -173,8 +179,8 @@ void Engine::take_host(HostSample sample) {
     state.foreign_sum_cores += *sample.cpu.foreign;
     ++state.foreign_samples;
   }
-  const auto crowding = crowding_to_heed(sample);
-  if (crowding && *crowding > 0.2 && sample.interval_seconds) state.held_seconds += *sample.interval_seconds;
+  const bool holding = state.controller.state(sample.time_ns).activity == Activity::holding;
+  if (holding && sample.interval_seconds) state.held_seconds += *sample.interval_seconds;
   state.controller.observe_host(host_features(sample));
   state.host_sample = std::move(sample);
 }

@@ -41,6 +41,7 @@ struct EngineOptions {
   std::string environment_json = "{}";
   RunInfo run;                     // what the reports say of it; id, times and rung are filled in
   std::vector<std::string> missing;  // parts that could not be loaded, one line each
+  std::optional<std::vector<Change>> replay;  // of an earlier run: applied at once, nothing is tried
   std::string root = "/";          // of procfs and the cgroup files; tests inject one
   bool own_thread = true;          // tests call fold() themselves
 };

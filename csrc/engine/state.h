@@ -52,6 +52,7 @@ struct Engine::State {
   int64_t next_look_ns = 0;
   uint64_t dropped_seen = 0;
   int64_t last_logged_ns = 0;
+  int64_t last_drain_ns = 0;
 
   // Of the epoch under way.
   double foreign_sum_cores = 0;

@@ -9,8 +9,8 @@ namespace gpuutil {
 
 void ChangeDetector::add(const Step& step) {
   if ((step.marks & ~uint32_t{kStepOutlier}) != 0) return;  // outliers in a row are a movement
-  group_.push_back({static_cast<double>(step.wall_ns()),
-                    static_cast<double>(step.phases[Phase::input_wait])});
+  group_.push_back(
+      {static_cast<double>(step.wall_ns()), static_cast<double>(step.phases[Phase::input_wait])});
   if (!record_ && group_.size() >= kGroup) {
     record_ = middle(group_);
     group_.clear();

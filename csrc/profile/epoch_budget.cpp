@@ -70,10 +70,12 @@ EpochAccount EpochBudget::close(const EpochTurn& turn) {
   } else if (!latest_ && split_total(any_) > 0) {
     latest_ = any_;
   }
-  // An outlier or a turn holds one step's work; what it has beyond that was seen by nobody and stays `other`.
+  // An outlier or a turn holds one step's work; what it has beyond that was seen by nobody and
+  // stays `other`.
   int64_t divisible_ns = unsampled_other_ns_;
   for (int64_t other_ns : odd_other_ns_) {
-    const int64_t usual_ns = unsampled_steps_ > 0 ? unsampled_other_ns_ / unsampled_steps_ : other_ns;
+    const int64_t usual_ns =
+        unsampled_steps_ > 0 ? unsampled_other_ns_ / unsampled_steps_ : other_ns;
     divisible_ns += std::min(other_ns, usual_ns);
     account.phases[Phase::other] += other_ns - std::min(other_ns, usual_ns);
   }

@@ -1,5 +1,5 @@
-// The waterfall where the device is the host (DESIGN 4, 5): busy (inside operators) + lost to each cause +
-// unexplained = 1. Pure; any thread.
+// The waterfall where the device is the host (DESIGN 4, 5): busy (inside operators) + lost to each
+// cause + unexplained = 1. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,9 @@
 namespace gpuutil {
 
 struct Loss {
-  std::string_view cause;  // the name of a phase, or python_gaps (short pauses between operators) or user_python
-  double ratio = 0;        // of the wall time
+  std::string_view
+      cause;  // the name of a phase, or python_gaps (short pauses between operators) or user_python
+  double ratio = 0;  // of the wall time
 };
 
 struct Waterfall {
@@ -23,8 +24,9 @@ struct Waterfall {
   double total() const;
 };
 
-// Empty where the window is. Sampled steps explain at most as much time as they took themselves: where unsampled
-// steps, which should be faster, work longer, the excess was seen by nobody and is unexplained.
+// Empty where the window is. Sampled steps explain at most as much time as they took themselves:
+// where unsampled steps, which should be faster, work longer, the excess was seen by nobody and is
+// unexplained.
 std::optional<Waterfall> host_waterfall(const Window& window);
 
 }  // namespace gpuutil

@@ -4,7 +4,8 @@ namespace gpuutil {
 namespace {
 
 bool same_shape(const Step& a, const Step& b) {
-  return a.micro_steps == b.micro_steps && a.optimizer_ends == b.optimizer_ends && a.loader == b.loader;
+  return a.micro_steps == b.micro_steps && a.optimizer_ends == b.optimizer_ends &&
+         a.loader == b.loader;
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ void Window::add(const Step& step) {
     put(step);
     return;
   }
-  // One step without its optimizer (GradScaler) is another shape for once; a new accumulation stays.
+  // One step without its optimizer (GradScaler) is another shape for once; a new accumulation
+  // stays.
   if (!other_shape_.empty() && !same_shape(step, other_shape_.back())) other_shape_.clear();
   other_shape_.push_back(step);
   if (other_shape_.size() < kNewShape) return;

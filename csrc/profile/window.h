@@ -1,4 +1,5 @@
-// The recent comparable steps: clean, of one shape, under one setting (DESIGN 4). Bounded. One thread at a time.
+// The recent comparable steps: clean, of one shape, under one setting (DESIGN 4). Bounded. One
+// thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -19,6 +19,9 @@ extern "C" {
  * reported. */
 typedef void (*GpuutilObserverSwitch)(int on);
 
+/* 1 while gradients are recorded on the calling thread. A few nanoseconds. */
+typedef int (*GpuutilGradMode)(void);
+
 typedef struct GpuutilRecorderTable {
   uint32_t size; /* sizeof(GpuutilRecorderTable) of the side that made it */
   uint32_t reserved;
@@ -39,6 +42,9 @@ typedef struct GpuutilRecorderTable {
 
   /* Gives `_core` the switch of the operator observer; NULL takes it back. */
   void (*set_observer)(GpuutilObserverSwitch switch_fn);
+
+  /* Gives `_core` the question whether gradients are on in the calling thread; NULL takes it back. */
+  void (*set_grad_mode)(GpuutilGradMode is_enabled);
 } GpuutilRecorderTable;
 
 #ifdef __cplusplus

@@ -20,7 +20,8 @@ void text_or_null(JsonWriter& json, std::string_view key, std::string_view text)
 
 void write_budget(JsonWriter& json, const PhaseTimes& budget) {
   json.key("epoch_budget").begin_object().key("phases").begin_object();
-  const bool split = phases_split(budget);  // else that time is in `other`, and none of it is a zero
+  const bool split =
+      phases_split(budget);  // else that time is in `other`, and none of it is a zero
   for (size_t i = 0; i < kPhaseCount; ++i) {
     json.key(kPhaseNames[i]);
     if (!split && needs_observer(static_cast<Phase>(i))) {

@@ -1,5 +1,5 @@
-// The two phases that have no begin and end of their own: backward is what lies between autograd nodes, forward
-// what leads up to it. Part of PhasePainter.
+// The two phases that have no begin and end of their own: backward is what lies between autograd
+// nodes, forward what leads up to it. Part of PhasePainter.
 #include <algorithm>
 
 #include "timeline/phase_painter.h"
@@ -23,8 +23,9 @@ bool any_within(const std::vector<int64_t>& sorted, int64_t begin, int64_t end) 
 
 }  // namespace
 
-// One backward pass is a run of nodes with no fetch, no zero_grad and no operator of the training thread between them.
-// An optimizer that runs between nodes (optimizer-in-backward) does not end the pass; its time is the optimizer's.
+// One backward pass is a run of nodes with no fetch, no zero_grad and no operator of the training
+// thread between them. An optimizer that runs between nodes (optimizer-in-backward) does not end
+// the pass; its time is the optimizer's.
 void PhasePainter::find_backward() {
   backward_ = nodes_;
   const std::vector<TimeSpan>& nodes = nodes_.intervals();
@@ -46,7 +47,8 @@ void PhasePainter::find_backward() {
   }
 }
 
-// Operators in [from_ns, until_ns), with the pauses between them that are too short to be the user's own work.
+// Operators in [from_ns, until_ns), with the pauses between them that are too short to be the
+// user's own work.
 void PhasePainter::add_forward(int64_t from_ns, int64_t until_ns, bool until_backward) {
   auto op = std::lower_bound(op_list_.begin(), op_list_.end(), from_ns,
                              [](const TimeSpan& o, int64_t t) { return o.end <= t; });
@@ -63,7 +65,8 @@ void PhasePainter::add_forward(int64_t from_ns, int64_t until_ns, bool until_bac
 }
 
 void PhasePainter::find_forward() {
-  // Pauses between nodes make several pieces of one pass where an optimizer ran in them: only the first one has a forward.
+  // Pauses between nodes make several pieces of one pass where an optimizer ran in them: only the
+  // first one has a forward.
   const std::vector<TimeSpan> passes = backward_.intervals();
   std::sort(anchors_.begin(), anchors_.end());
   int64_t last_pass_end = INT64_MIN;
@@ -77,9 +80,9 @@ void PhasePainter::find_forward() {
       // zero_grad opens a new evaluation of the closure, unless backward follows at once.
       for (const TimeSpan& zero : zero_grad_.intervals()) {
         if (zero.begin < from || zero.end > pass.begin) continue;
-        const auto operators = std::count_if(op_list_.begin(), op_list_.end(), [&](const TimeSpan& o) {
-          return o.begin >= zero.end && o.begin < pass.begin;
-        });
+        const auto operators = std::count_if(
+            op_list_.begin(), op_list_.end(),
+            [&](const TimeSpan& o) { return o.begin >= zero.end && o.begin < pass.begin; });
         if (operators >= 3) from = zero.end;
       }
       optimizer_ = subtract(optimizer_, IntervalSet(from, pass.begin));

@@ -39,7 +39,8 @@ void BoundaryFinder::learn(const Token& token) {
     if (!was_known) settle();
     return;
   }
-  const bool batch = token.kind == TokenKind::fetch_end && (token.flags & (kFetchExhausted | kFetchError)) == 0;
+  const bool batch =
+      token.kind == TokenKind::fetch_end && (token.flags & (kFetchExhausted | kFetchError)) == 0;
   if (batch) turns_.see_fetch(token.subject);
   if (token.kind == TokenKind::optimizer_end) {
     const bool first = !optimizers_seen_;
@@ -60,7 +61,8 @@ void BoundaryFinder::learn(const Token& token) {
     return;
   }
   if (batch && ++held_fetches_ >= kFetchesWithoutOptimizer) settle();
-  if (token.kind == TokenKind::backward_end && ++held_backwards_ >= 3 && held_fetches_ == 0) settle();
+  if (token.kind == TokenKind::backward_end && ++held_backwards_ >= 3 && held_fetches_ == 0)
+    settle();
 }
 
 void BoundaryFinder::settle() {
@@ -170,11 +172,11 @@ void BoundaryFinder::turn(int64_t time_ns, uint64_t sequence, uint32_t loader, E
   put(decision);
 }
 
-// A step ended by itself, not for want of what should have ended it: what it had is what a step of this loop has.
+// A step ended by itself, not for want of what should have ended it: what it had is what a step of
+// this loop has.
 void BoundaryFinder::finish_turn() {
   run_ = 0;
-  if (whole_turn_) turns_.see_turn(natural_fetches_, natural_ends_, natural_loaders_);
-  whole_turn_ = true;
+  turns_.see_turn(natural_fetches_, natural_ends_, natural_loaders_);
   natural_fetches_ = natural_ends_ = 0;
   natural_loaders_.clear();
 }

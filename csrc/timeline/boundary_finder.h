@@ -1,8 +1,8 @@
-// Where steps and epochs end, and what was an evaluation loop: the training thread's structural events in, decisions
-// out, in order of time. Some decisions need what comes after (an evaluation, a skipped step, an early break, a
-// loop whose cycle is not known yet), so events wait here: until the next optimizer end or fetch in a known loop,
-// until 3 optimizer ends, or 64 fetches without one, in an unknown one; never more than kMaxHeld.
-// Engine thread only.
+// Where steps and epochs end, and what was an evaluation loop: the training thread's structural
+// events in, decisions out, in order of time. Some decisions need what comes after (an evaluation,
+// a skipped step, an early break, a loop whose cycle is not known yet), so events wait here: until
+// the next optimizer end or fetch in a known loop, until 3 optimizer ends, or 64 fetches without
+// one, in an unknown one; never more than kMaxHeld. Engine thread only.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,13 @@
 namespace gpuutil {
 
 enum class TokenKind : uint8_t {
-  iter_begin, fetch_begin, fetch_end, optimizer_end, user_step, user_epoch, backward_end,
+  iter_begin,
+  fetch_begin,
+  fetch_end,
+  optimizer_end,
+  user_step,
+  user_epoch,
+  backward_end,
 };
 
 struct Token {
@@ -29,7 +35,8 @@ struct Token {
   uint32_t subject = 0;
   uint16_t flags = 0;
   TokenKind kind = TokenKind::iter_begin;
-  bool remote = false;    // of a loader on another thread: no wait and no step, but its passes are epochs
+  bool remote =
+      false;  // of a loader on another thread: no wait and no step, but its passes are epochs
 };
 
 enum class DecisionKind : uint8_t { step_end, epoch_turn, evaluation };
@@ -45,9 +52,9 @@ struct Boundary {
   uint32_t fetches = 0;
   uint32_t optimizer_ends = 0;
   uint32_t loader = 0;
-  int64_t samples = 0;       // 0 where unknown
-  bool turn = false;         // the training loader ended or began a pass in it
-  bool partial = false;      // fewer batches than the cycle has
+  int64_t samples = 0;   // 0 where unknown
+  bool turn = false;     // the training loader ended or began a pass in it
+  bool partial = false;  // fewer batches than the cycle has
 
   // Of a turn.
   EpochEnd end = EpochEnd::exhausted;
@@ -60,12 +67,13 @@ class BoundaryFinder {
   static constexpr uint32_t kFetchesWithoutOptimizer = 64;
 
   void feed(const Token& token);
-  // No event for a while (`now_ns` is the time up to which all are known): what waits for the event after the end of
-  // a pass waits no longer.
+  // No event for a while (`now_ns` is the time up to which all are known): what waits for the event
+  // after the end of a pass waits no longer.
   void idle(int64_t now_ns, int64_t patience_ns);
   // Nothing more will come: decides with what there is.
   void flush();
-  // Keeps what the user said (mon.step(), mon.epoch()) and forgets the rest; for another training thread.
+  // Keeps what the user said (mon.step(), mon.epoch()) and forgets the rest; for another training
+  // thread.
   void restart();
 
   std::vector<Boundary>& decisions() { return decisions_; }  // the caller takes them out
@@ -120,24 +128,23 @@ class BoundaryFinder {
   TurnCycle turns_;
   Mode mode_ = Mode::unknown;
   bool user_steps_ = false, user_epochs_ = false, optimizers_seen_ = false;
-  std::deque<Token> held_;             // while the loop is unknown
+  std::deque<Token> held_;  // while the loop is unknown
   uint32_t held_fetches_ = 0, held_backwards_ = 0;
 
   PassBook passes_, remote_passes_;
-  std::vector<Fetch> fetches_;         // since the last boundary, evaluation excluded
-  std::vector<Token> ends_;            // optimizer ends since the last boundary
-  std::vector<uint64_t> turn_marks_;   // sequences at which training passes ended or began
+  std::vector<Fetch> fetches_;        // since the last boundary, evaluation excluded
+  std::vector<Token> ends_;           // optimizer ends since the last boundary
+  std::vector<uint64_t> turn_marks_;  // sequences at which training passes ended or began
   std::optional<Token> open_fetch_;
   std::optional<Ended> ended_;
-  std::optional<Token> last_end_;      // of the closing optimizer
-  uint32_t run_ = 0;                   // its consecutive ends
-  uint64_t pass_sequence_ = 0;         // where the last epoch turn was
-  bool whole_turn_ = false;            // the step under way was seen from its begin
-  uint32_t natural_fetches_ = 0;       // since a step last ended by itself
+  std::optional<Token> last_end_;  // of the closing optimizer
+  uint32_t run_ = 0;               // its consecutive ends
+  uint64_t pass_sequence_ = 0;     // where the last epoch turn was
+  uint32_t natural_fetches_ = 0;   // since a step last ended by itself
   uint32_t natural_ends_ = 0;
   std::vector<uint32_t> natural_loaders_;
-  std::optional<uint32_t> primary_;    // the loader whose passes are epochs
-  int64_t last_ns_ = INT64_MIN;        // of the last decision
+  std::optional<uint32_t> primary_;  // the loader whose passes are epochs
+  int64_t last_ns_ = INT64_MIN;      // of the last decision
   uint64_t last_sequence_ = 0;
   std::vector<Boundary> decisions_;
 };

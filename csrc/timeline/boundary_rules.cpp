@@ -8,11 +8,16 @@ namespace gpuutil {
 void BoundaryFinder::run(const Token& token) {
   if (token.remote) return on_remote(token);
   switch (token.kind) {
-    case TokenKind::iter_begin: return on_iter_begin(token);
-    case TokenKind::fetch_begin: return on_fetch_begin(token);
-    case TokenKind::fetch_end: return on_fetch_end(token);
-    case TokenKind::optimizer_end: return on_optimizer_end(token);
-    case TokenKind::user_step: return on_user_step(token);
+    case TokenKind::iter_begin:
+      return on_iter_begin(token);
+    case TokenKind::fetch_begin:
+      return on_fetch_begin(token);
+    case TokenKind::fetch_end:
+      return on_fetch_end(token);
+    case TokenKind::optimizer_end:
+      return on_optimizer_end(token);
+    case TokenKind::user_step:
+      return on_user_step(token);
     case TokenKind::user_epoch: {
       resolve_ended(false);
       turn(token.time_ns, token.sequence + 1, primary_.value_or(0), EpochEnd::user_epoch);
@@ -35,15 +40,14 @@ uint32_t BoundaryFinder::fetches_of(uint32_t loader) const {
 
 // Batches of this step, in the pass that is under way.
 uint32_t BoundaryFinder::training_fetches() const {
-  return static_cast<uint32_t>(std::count_if(fetches_.begin(), fetches_.end(), [this](const Fetch& f) {
-    return f.sequence >= pass_sequence_;
-  }));
+  return static_cast<uint32_t>(
+      std::count_if(fetches_.begin(), fetches_.end(),
+                    [this](const Fetch& f) { return f.sequence >= pass_sequence_; }));
 }
 
 void BoundaryFinder::drop_fetches(uint32_t loader, uint64_t from_sequence) {
-  std::erase_if(fetches_, [=](const Fetch& f) {
-    return f.loader == loader && f.sequence >= from_sequence;
-  });
+  std::erase_if(fetches_,
+                [=](const Fetch& f) { return f.loader == loader && f.sequence >= from_sequence; });
 }
 
 void BoundaryFinder::decide_evaluation(LoaderPass& pass, int64_t end_ns) {
@@ -69,8 +73,8 @@ void BoundaryFinder::prove(LoaderPass& pass) {
   pass.interrupted = false;
 }
 
-// A training pass ended. Did the step under way end with it, or is its optimizer end still to come (a loop that
-// fetches one batch ahead, a last accumulation flushed after the loop)?
+// A training pass ended. Did the step under way end with it, or is its optimizer end still to come
+// (a loop that fetches one batch ahead, a last accumulation flushed after the loop)?
 void BoundaryFinder::resolve_ended(bool step_goes_on) {
   if (!ended_) return;
   const Ended ended = *ended_;
@@ -83,7 +87,8 @@ void BoundaryFinder::resolve_ended(bool step_goes_on) {
 }
 
 void BoundaryFinder::on_iter_begin(const Token& token) {
-  if (open_fetch_ && open_fetch_->subject != token.subject) return;  // a loader inside a loader's fetch
+  if (open_fetch_ && open_fetch_->subject != token.subject)
+    return;  // a loader inside a loader's fetch
   open_fetch_.reset();
   resolve_ended(false);
   LoaderPass* old = passes_.find(token.subject);
@@ -125,7 +130,8 @@ void BoundaryFinder::on_fetch_begin(const Token& token) {
     for (LoaderPass& other : passes_.all()) {
       if (!other.proven && fetches_of(other.loader) >= 2) decide_evaluation(other, token.time_ns);
     }
-    if (training_fetches() >= usual) cut(token.time_ns, token.sequence);  // its optimizer was skipped
+    if (training_fetches() >= usual)
+      cut(token.time_ns, token.sequence);  // its optimizer was skipped
   }
 }
 
@@ -133,7 +139,8 @@ void BoundaryFinder::on_fetch_begin(const Token& token) {
 LoaderPass& BoundaryFinder::pass_of(const Token& token) {
   LoaderPass* pass = passes_.find(token.subject);
   if (pass != nullptr && !pass->exhausted) return *pass;
-  const bool resumed = pass != nullptr && pass->interrupted;  // evaluated on the training loader, in between
+  const bool resumed =
+      pass != nullptr && pass->interrupted;  // evaluated on the training loader, in between
   LoaderPass& fresh = passes_.begin(token.subject, token.time_ns, token.sequence);
   fresh.seen_begin = false;
   if (resumed) {
@@ -189,12 +196,13 @@ void BoundaryFinder::attribute(const Token& token) {
   }
 }
 
-// Where the evaluation that `pass` is ends, if it is one that was cut short: a loader that does not usually feed the
-// steps was read, and this step has a batch of one that does.
+// Where the evaluation that `pass` is ends, if it is one that was cut short: a loader that does not
+// usually feed the steps was read, and this step has a batch of one that does.
 std::optional<int64_t> BoundaryFinder::evaluated_until(const LoaderPass& pass) {
   if (turns_.feeds(pass.loader).value_or(false)) return std::nullopt;
   const bool in_this_step = pass.begin_sequence >= last_sequence_;
-  if (!in_this_step && fetches_of(pass.loader) < 2) return std::nullopt;  // begins to be read in step with another
+  if (!in_this_step && fetches_of(pass.loader) < 2)
+    return std::nullopt;  // begins to be read in step with another
   const Fetch* last = nullptr;
   for (const Fetch& f : fetches_) {
     if (f.loader == pass.loader) last = &f;
@@ -216,8 +224,9 @@ std::optional<int64_t> BoundaryFinder::evaluated_until(const LoaderPass& pass) {
   return std::nullopt;
 }
 
-// More batches than one step has, at the begin of a pass that is known to train only now: the first steps of it were
-// skipped, unless the loop fetches ahead (batches of one loader with next to nothing done between them).
+// More batches than one step has, at the begin of a pass that is known to train only now: the first
+// steps of it were skipped, unless the loop fetches ahead (batches of one loader with next to
+// nothing done between them).
 void BoundaryFinder::close_skipped(int64_t now_ns) {
   const uint32_t usual = turns_.cycle().fetches;
   if (usual == 0 || fetches_.size() <= usual) return;
@@ -269,8 +278,8 @@ void BoundaryFinder::on_optimizer_end(const Token& token) {
   }
 }
 
-// A pass on another thread that optimizer ends fell into was for training, where the training thread reads no loader
-// itself. It ends a little early, by what is prefetched.
+// A pass on another thread that optimizer ends fell into was for training, where the training
+// thread reads no loader itself. It ends a little early, by what is prefetched.
 void BoundaryFinder::on_remote(const Token& token) {
   if (token.kind == TokenKind::iter_begin) {
     remote_passes_.begin(token.subject, token.time_ns, token.sequence);

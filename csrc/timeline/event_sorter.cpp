@@ -13,14 +13,16 @@ void EventSorter::push(uint32_t thread, const Event& event) {
   Event& copy = waiting_.back().event;
   copy.time_ns = std::max({copy.time_ns, *last_latest_, taken_until_ns_});
   *last_latest_ = copy.time_ns;
-  if (waiting_.size() > 1 && copy.time_ns < waiting_[waiting_.size() - 2].event.time_ns) sorted_ = false;
+  if (waiting_.size() > 1 && copy.time_ns < waiting_[waiting_.size() - 2].event.time_ns)
+    sorted_ = false;
 }
 
 void EventSorter::take(int64_t complete_until_ns, std::vector<ThreadEvent>& out) {
   if (!sorted_) {
-    std::stable_sort(waiting_.begin(), waiting_.end(), [](const ThreadEvent& a, const ThreadEvent& b) {
-      return a.event.time_ns < b.event.time_ns;
-    });
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [](const ThreadEvent& a, const ThreadEvent& b) {
+                       return a.event.time_ns < b.event.time_ns;
+                     });
     sorted_ = true;
   }
   auto last = std::upper_bound(

@@ -77,7 +77,8 @@ IntervalSet unite(const IntervalSet& a, const IntervalSet& b) {
   IntervalSet result;
   auto i = a.intervals().begin(), j = b.intervals().begin();
   while (i != a.intervals().end() || j != b.intervals().end()) {
-    const bool take_a = j == b.intervals().end() || (i != a.intervals().end() && i->begin < j->begin);
+    const bool take_a =
+        j == b.intervals().end() || (i != a.intervals().end() && i->begin < j->begin);
     const TimeSpan& next = take_a ? *i++ : *j++;
     result.add(next.begin, next.end);
   }

@@ -1,5 +1,5 @@
-// A set of half-open intervals of integer nanoseconds, kept sorted, disjoint and not touching, so that every
-// total is exact. Pure values: no clock, no lock; one thread at a time.
+// A set of half-open intervals of integer nanoseconds, kept sorted, disjoint and not touching, so
+// that every total is exact. Pure values: no clock, no lock; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ class IntervalSet {
   IntervalSet() = default;
   IntervalSet(int64_t begin, int64_t end) { add(begin, end); }
 
-  // Empty and inverted intervals add nothing. Amortised constant where intervals come in order of their ends.
+  // Empty and inverted intervals add nothing. Amortised constant where intervals come in order of
+  // their ends.
   void add(int64_t begin, int64_t end);
   void add(const IntervalSet& more);
   void clear() { intervals_.clear(); }

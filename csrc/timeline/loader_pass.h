@@ -1,5 +1,6 @@
-// The current pass over each loader: from its iter_begin to its exhaustion, or to the next iter_begin. A pass is
-// training once an optimizer end follows one of its fetches. Plain data; engine thread only.
+// The current pass over each loader: from its iter_begin to its exhaustion, or to the next
+// iter_begin. A pass is training once an optimizer end follows one of its fetches. Plain data;
+// engine thread only.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ struct LoaderPass {
   int64_t begin_ns = 0;
   uint64_t begin_sequence = 0;
   uint32_t fetches = 0;
-  bool seen_begin = true;     // false: its iter_begin was before we attached
-  bool all_no_grad = true;    // of its fetches so far
-  bool proven = false;        // feeds training
+  bool seen_begin = true;   // false: its iter_begin was before we attached
+  bool all_no_grad = true;  // of its fetches so far
+  bool proven = false;      // feeds training
   bool exhausted = false;
-  bool interrupted = false;   // a training pass of this loader was under way when this one began
+  bool interrupted = false;  // a training pass of this loader was under way when this one began
 };
 
 class PassBook {
@@ -44,7 +45,8 @@ class PassBook {
   std::vector<LoaderPass>& all() { return passes_; }
 
  private:
-  static constexpr size_t kMaxLoaders = 64;  // loops that make a loader an epoch leave old ones behind
+  static constexpr size_t kMaxLoaders =
+      64;  // loops that make a loader an epoch leave old ones behind
   std::vector<LoaderPass> passes_;
 };
 

@@ -111,7 +111,8 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
       case EventKind::backward_node:
         if (training || roles.is_autograd(e.thread)) nodes_.add(complete_from_ns, event.time_ns);
         continue;
-      default: break;
+      default:
+        break;
     }
     if (!training) continue;
     switch (event.kind) {
@@ -132,7 +133,9 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
         in_iterator_ = false;
         break;
       }
-      case EventKind::fetch_end: scan_fetch_end(event); break;
+      case EventKind::fetch_end:
+        scan_fetch_end(event);
+        break;
       case EventKind::optimizer_begin:
         if (optimizers_.size() < kMaxNesting) optimizers_.push_back({event.subject, event.time_ns});
         break;
@@ -155,7 +158,9 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
         in_iterator_ = false;
         break;
       case EventKind::span_begin:
-      case EventKind::span_end: scan_span(event, piece); break;
+      case EventKind::span_end:
+        scan_span(event, piece);
+        break;
       case EventKind::fetch_cpu:
         if (!input_.empty() && !evaluation.contains(input_.intervals().back().begin)) {
           piece.fetch_cpu_ns += std::max<int64_t>(0, event.value);
@@ -169,9 +174,14 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
         zero_grad_.add(complete_from_ns, event.time_ns);
         breaks_.push_back(complete_from_ns);
         break;
-      case EventKind::sync: sync_.add(complete_from_ns, event.time_ns); break;
-      case EventKind::copy_to_device: copy_.add(complete_from_ns, event.time_ns); break;
-      default: break;
+      case EventKind::sync:
+        sync_.add(complete_from_ns, event.time_ns);
+        break;
+      case EventKind::copy_to_device:
+        copy_.add(complete_from_ns, event.time_ns);
+        break;
+      default:
+        break;
     }
   }
 
@@ -179,7 +189,8 @@ Piece PhasePainter::paint(int64_t begin_ns, int64_t end_ns, std::span<const Thre
   add_span(end_ns, piece);
   if (!fetches_.empty()) input_.add(fetches_.front().begin_ns, end_ns);
   if (in_iterator_) input_.add(iterator_from_ns_, end_ns);
-  if (sampling_) piece.observed_ns += std::max<int64_t>(0, end_ns - std::max(sampled_from_ns_, begin_ns));
+  if (sampling_)
+    piece.observed_ns += std::max<int64_t>(0, end_ns - std::max(sampled_from_ns_, begin_ns));
   if (lossy) reset();
   // No optimizer runs through a whole step: the end of this one was lost.
   std::erase_if(optimizers_, [&](const Open& o) { return o.begin_ns < begin_ns; });
@@ -214,7 +225,8 @@ void PhasePainter::measure(Piece& piece, const IntervalSet& evaluation) {
   piece.fine[Phase::other] += wall_ns - piece.fine.total();
 
   IntervalSet gaps = outside;
-  for (const IntervalSet* busy : {&ops_, &sync_, &copy_, &backward_, &optimizer_}) take(gaps, *busy);
+  for (const IntervalSet* busy : {&ops_, &sync_, &copy_, &backward_, &optimizer_})
+    take(gaps, *busy);
   piece.python_gap_ns = gaps.total();
   piece.operator_ns = outside.total() - piece.python_gap_ns;
   for (const TimeSpan& gap : gaps.intervals()) {

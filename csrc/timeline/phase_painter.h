@@ -1,7 +1,8 @@
-// Says what the training thread was doing at each instant of a stretch of time (DESIGN 5): every nanosecond goes to
-// the first of these that covers it: explicit spans (the innermost), evaluation, input_wait, sync_wait,
-// host_to_device, backward, optimizer, forward, other. What is open at the end of a stretch goes on in the next one.
-// "Complete" events are stamped with their end. Engine thread only.
+// Says what the training thread was doing at each instant of a stretch of time (DESIGN 5): every
+// nanosecond goes to the first of these that covers it: explicit spans (the innermost), evaluation,
+// input_wait, sync_wait, host_to_device, backward, optimizer, forward, other. What is open at the
+// end of a stretch goes on in the next one. "Complete" events are stamped with their end. Engine
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace gpuutil {
 struct Piece {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  PhaseTimes fine;    // as told apart by the operator observer
-  PhaseTimes coarse;  // what is known without it: the rest is `other`
+  PhaseTimes fine;          // as told apart by the operator observer
+  PhaseTimes coarse;        // what is known without it: the rest is `other`
   int64_t observed_ns = 0;  // how long the operator observer was in place
   int64_t fetch_cpu_ns = 0;
   int64_t operator_ns = 0;
@@ -32,7 +33,8 @@ struct Piece {
 
 class PhasePainter {
  public:
-  // `events` are those of [begin_ns, end_ns], in order. `lossy`: some were lost, so nothing stays open after it.
+  // `events` are those of [begin_ns, end_ns], in order. `lossy`: some were lost, so nothing stays
+  // open after it.
   Piece paint(int64_t begin_ns, int64_t end_ns, std::span<const ThreadEvent> events,
               const IntervalSet& evaluation, const ThreadRoles& roles, bool lossy);
   void reset();
@@ -59,10 +61,12 @@ class PhasePainter {
   bool in_iterator_ = false, sampling_ = false;
 
   // Of the stretch; members only to keep their memory.
-  IntervalSet explicit_, input_, sync_, copy_, nodes_, backward_, optimizer_, zero_grad_, forward_, ops_;
+  IntervalSet explicit_, input_, sync_, copy_, nodes_, backward_, optimizer_, zero_grad_, forward_,
+      ops_;
   std::vector<TimeSpan> optimizer_calls_, op_list_;
-  std::vector<int64_t> anchors_;   // forward begins after one of these: ends of fetches and optimizers
-  std::vector<int64_t> breaks_;    // what begins here is not backward
+  std::vector<int64_t>
+      anchors_;  // forward begins after one of these: ends of fetches and optimizers
+  std::vector<int64_t> breaks_;  // what begins here is not backward
   std::vector<int64_t> fetch_ends_;
 };
 

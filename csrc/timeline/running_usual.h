@@ -1,5 +1,5 @@
-// The median of the last 64 values, kept sorted: what is usual right now. Follows a lasting change within 32 values.
-// Plain value type.
+// The median of the last 64 values, kept sorted: what is usual right now. Follows a lasting change
+// within 32 values. Plain value type.
 #pragma once
 
 #include <algorithm>

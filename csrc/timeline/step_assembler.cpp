@@ -6,7 +6,8 @@
 namespace gpuutil {
 namespace {
 
-// Switching the observer takes a moment at either end of a step that counts as observed all the same.
+// Switching the observer takes a moment at either end of a step that counts as observed all the
+// same.
 constexpr int64_t kUnobservedNs = 20'000;
 
 bool observed(int64_t observed_ns, int64_t wall_ns) {
@@ -16,7 +17,6 @@ bool observed(int64_t observed_ns, int64_t wall_ns) {
 bool is_detail(EventKind kind) {
   return kind >= EventKind::fetch_cpu && kind != EventKind::optimizer_begin;
 }
-
 
 }  // namespace
 
@@ -105,7 +105,8 @@ void StepAssembler::replay() {
   finder_.restart();
   painter_.reset();
   backward_end_ns_.reset();
-  const std::vector<ThreadEvent> again(held_.begin() + static_cast<std::ptrdiff_t>(head_), held_.end());
+  const std::vector<ThreadEvent> again(held_.begin() + static_cast<std::ptrdiff_t>(head_),
+                                       held_.end());
   uint64_t sequence = first_sequence_;
   for (const ThreadEvent& event : again) feed(event, sequence++);
 }
@@ -120,23 +121,37 @@ void StepAssembler::feed(const ThreadEvent& event, uint64_t sequence) {
   token.subject = event.event.subject;
   token.flags = event.event.flags;
   switch (event.event.kind) {
-    case EventKind::iter_begin: token.kind = TokenKind::iter_begin; break;
-    case EventKind::fetch_begin: token.kind = TokenKind::fetch_begin; break;
-    case EventKind::fetch_end: token.kind = TokenKind::fetch_end; break;
-    case EventKind::optimizer_end: token.kind = TokenKind::optimizer_end; break;
-    case EventKind::user_step: token.kind = TokenKind::user_step; break;
-    case EventKind::user_epoch: token.kind = TokenKind::user_epoch; break;
-    default: return;
+    case EventKind::iter_begin:
+      token.kind = TokenKind::iter_begin;
+      break;
+    case EventKind::fetch_begin:
+      token.kind = TokenKind::fetch_begin;
+      break;
+    case EventKind::fetch_end:
+      token.kind = TokenKind::fetch_end;
+      break;
+    case EventKind::optimizer_end:
+      token.kind = TokenKind::optimizer_end;
+      break;
+    case EventKind::user_step:
+      token.kind = TokenKind::user_step;
+      break;
+    case EventKind::user_epoch:
+      token.kind = TokenKind::user_epoch;
+      break;
+    default:
+      return;
   }
   const bool of_loader = token.kind == TokenKind::iter_begin || token.kind == TokenKind::fetch_end;
   if (!token.remote || of_loader) finder_.feed(token);
 }
 
-// A backward pass ended where the training thread calls an operator again. Only loops with neither a fetch nor an
-// optimizer need it.
+// A backward pass ended where the training thread calls an operator again. Only loops with neither
+// a fetch nor an optimizer need it.
 void StepAssembler::find_backward_end(const ThreadEvent& event, uint64_t sequence) {
   const bool training = roles_.is_training(event.thread);
-  if (event.event.kind == EventKind::backward_node && (training || roles_.is_autograd(event.thread))) {
+  if (event.event.kind == EventKind::backward_node &&
+      (training || roles_.is_autograd(event.thread))) {
     backward_end_ns_ = event.event.time_ns;
     backward_end_sequence_ = sequence;
   } else if (event.event.kind == EventKind::op && training && backward_end_ns_) {
@@ -154,9 +169,15 @@ void StepAssembler::apply_decisions() {
   if (decisions.empty()) return;
   for (const Boundary& decision : decisions) {
     switch (decision.kind) {
-      case DecisionKind::evaluation: evaluation_.add(decision.time_ns, decision.end_ns); break;
-      case DecisionKind::step_end: end_step(decision); break;
-      case DecisionKind::epoch_turn: end_epoch(decision); break;
+      case DecisionKind::evaluation:
+        evaluation_.add(decision.time_ns, decision.end_ns);
+        break;
+      case DecisionKind::step_end:
+        end_step(decision);
+        break;
+      case DecisionKind::epoch_turn:
+        end_epoch(decision);
+        break;
     }
   }
   decisions.clear();
@@ -166,7 +187,8 @@ void StepAssembler::apply_decisions() {
 void StepAssembler::take_piece(int64_t end_ns, uint64_t sequence) {
   end_ns = std::max(end_ns, painted_until_ns_);
   const uint64_t held = held_.size() - head_;
-  const uint64_t count = sequence <= first_sequence_ ? 0 : std::min(held, sequence - first_sequence_);
+  const uint64_t count =
+      sequence <= first_sequence_ ? 0 : std::min(held, sequence - first_sequence_);
   const std::span<const ThreadEvent> events(held_.data() + head_, count);
 
   uint32_t marks = detail_lost_ ? kStepDropped : kStepClean;
@@ -236,7 +258,8 @@ void StepAssembler::end_step(const Boundary& decision) {
   if (usual_wall && usual_wall_.size() >= 5 && step.wall_ns() > kOutlierFactor * *usual_wall) {
     step.marks |= kStepOutlier;
   }
-  if (comparable) usual_wall_.add(step.wall_ns());  // outliers too: a lasting change becomes the usual
+  if (comparable)
+    usual_wall_.add(step.wall_ns());  // outliers too: a lasting change becomes the usual
   if (step.samples > 0) usual_samples_.add(step.samples);
 
   ++epoch_.steps;
@@ -277,7 +300,8 @@ void StepAssembler::limit_memory() {
   }
   finder_.give_in(held_.back().event.time_ns);
   apply_decisions();
-  if (!held_.empty()) take_piece(held_.back().event.time_ns, first_sequence_ + (held_.size() - head_));
+  if (!held_.empty())
+    take_piece(held_.back().event.time_ns, first_sequence_ + (held_.size() - head_));
 }
 
 }  // namespace gpuutil

@@ -3,18 +3,23 @@
 namespace gpuutil {
 namespace {
 
-// A second thread that gives as good evidence takes over when the first has been silent for this many of its ends:
-// a notebook that trains on a fresh thread each time, say.
+// A second thread that gives as good evidence takes over when the first has been silent for this
+// many of its ends: a notebook that trains on a fresh thread each time, say.
 constexpr int kTakeover = 16;
 constexpr int kFetchTakeover = 64;
 
 int evidence_of(EventKind kind, bool own_work) {
   switch (kind) {
-    case EventKind::user_step: return 4;
-    case EventKind::optimizer_end: return 3;
-    case EventKind::backward_node: return own_work ? 2 : 0;  // a device thread only serves another
-    case EventKind::fetch_end: return 1;
-    default: return 0;
+    case EventKind::user_step:
+      return 4;
+    case EventKind::optimizer_end:
+      return 3;
+    case EventKind::backward_node:
+      return own_work ? 2 : 0;  // a device thread only serves another
+    case EventKind::fetch_end:
+      return 1;
+    default:
+      return 0;
   }
 }
 

@@ -1,6 +1,7 @@
-// Which thread trains (it ends steps), which ones only run autograd nodes for it, and which do work of their own.
-// Learnt from the evidence, the strongest first: mon.step(), optimizer ends, backward, fetches. It may be learnt
-// late, so the assembler replays what it still holds when the answer changes. Engine thread only.
+// Which thread trains (it ends steps), which ones only run autograd nodes for it, and which do work
+// of their own. Learnt from the evidence, the strongest first: mon.step(), optimizer ends,
+// backward, fetches. It may be learnt late, so the assembler replays what it still holds when the
+// answer changes. Engine thread only.
 #pragma once
 
 #include <cstdint>

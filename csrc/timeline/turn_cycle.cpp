@@ -46,8 +46,8 @@ void TurnCycle::see_optimizer(uint32_t id) {
     known_.push_back(id);
     if (known_.size() > kHistory) known_.erase(known_.begin());
     if (settled_ && !many_) {
-      // Forget what was before: either the newcomer joins the turn (and everyone is seen again before it returns) or
-      // it replaces the others.
+      // Forget what was before: either the newcomer joins the turn (and everyone is seen again
+      // before it returns) or it replaces the others.
       settled_ = false;
       ends_.clear();
       turns_.clear();
@@ -71,7 +71,8 @@ void TurnCycle::see_optimizer(uint32_t id) {
   if (many_ || enough()) settle();
 }
 
-// Every optimizer came twice and, where there are fetches, two whole groups of ends lie between them.
+// Every optimizer came twice and, where there are fetches, two whole groups of ends lie between
+// them.
 bool TurnCycle::enough() const {
   if (newcomer_ && count(*newcomer_) >= 2) return true;
   if (ends_since_unsettled_ >= (newcomer_ ? kLongestTurn : 2 * kLongestTurn)) return true;
@@ -104,9 +105,11 @@ void TurnCycle::choose_end(bool closed) {
     if (ignored_.size() == ids.size()) ignored_.clear();
     std::erase_if(ids, [this](uint32_t id) { return ignored(id); });
   }
-  // The rarest ends the turn; of equals the one that a fetch follows most often; else the last at first sight.
-  // `closed`: the last end begins the next turn, it does not count.
-  const auto times = [&](uint32_t id) { return count(id) - (closed && ends_.back().id == id ? 1 : 0); };
+  // The rarest ends the turn; of equals the one that a fetch follows most often; else the last at
+  // first sight. `closed`: the last end begins the next turn, it does not count.
+  const auto times = [&](uint32_t id) {
+    return count(id) - (closed && ends_.back().id == id ? 1 : 0);
+  };
   size_t rarest = SIZE_MAX;
   for (uint32_t id : ids) rarest = std::min(rarest, times(id));
   uint32_t end = ids.back();
@@ -128,7 +131,8 @@ void TurnCycle::choose_end(bool closed) {
   cycle_.end_optimizer = end;
   cycle_.learnt = true;
 
-  // Runs of it, cut by any other optimizer or by a fetch. A run still open at the end of the history tells nothing.
+  // Runs of it, cut by any other optimizer or by a fetch. A run still open at the end of the
+  // history tells nothing.
   std::vector<uint32_t> runs;
   uint32_t run = 0;
   for (const End& e : ends_) {

@@ -1,6 +1,7 @@
-// What one step of this loop consists of: which optimizer's end closes it, how many of these, and how many batches
-// are fetched in it. Learnt from the order of optimizer ends and fetches; robust majorities, so that a step that
-// GradScaler skips or a short last accumulation does not move it. Engine thread only.
+// What one step of this loop consists of: which optimizer's end closes it, how many of these, and
+// how many batches are fetched in it. Learnt from the order of optimizer ends and fetches; robust
+// majorities, so that a step that GradScaler skips or a short last accumulation does not move it.
+// Engine thread only.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,10 @@
 namespace gpuutil {
 
 struct Cycle {
-  uint32_t end_optimizer = 0;    // its end closes the step
-  uint32_t ends_per_step = 1;    // consecutive ends of it in one step
-  uint32_t optimizer_ends = 1;   // of all optimizers in one step
-  uint32_t fetches = 0;          // batches in one step; 0: none, or no majority
+  uint32_t end_optimizer = 0;   // its end closes the step
+  uint32_t ends_per_step = 1;   // consecutive ends of it in one step
+  uint32_t optimizer_ends = 1;  // of all optimizers in one step
+  uint32_t fetches = 0;         // batches in one step; 0: none, or no majority
   bool learnt = false;
 
   // Optimizer ends that an observation must last to contain a whole step wherever it begins.
@@ -24,8 +25,9 @@ struct Cycle {
 
 class TurnCycle {
  public:
-  static constexpr size_t kLongestTurn = 16;   // optimizer ends; a rarer optimizer does not make the cycle
-  static constexpr size_t kManyOptimizers = 8; // more than this in one turn: optimizer-in-backward
+  static constexpr size_t kLongestTurn =
+      16;  // optimizer ends; a rarer optimizer does not make the cycle
+  static constexpr size_t kManyOptimizers = 8;  // more than this in one turn: optimizer-in-backward
 
   // In order of time, on the training thread.
   void see_fetch(uint32_t loader);
@@ -34,7 +36,8 @@ class TurnCycle {
   // delivered the batches.
   void see_turn(uint32_t fetches, uint32_t optimizer_ends, const std::vector<uint32_t>& loaders);
 
-  // Whether what was seen says how a step ends. Falls back to `no` when an unknown optimizer appears.
+  // Whether what was seen says how a step ends. Falls back to `no` when an unknown optimizer
+  // appears.
   bool settled() const { return settled_; }
   bool many_optimizers() const { return many_; }
   // Decides with what there is (the look-ahead is used up, or nothing more will come).
@@ -64,11 +67,11 @@ class TurnCycle {
   void choose_end(bool closed);
   void learn_counts();
 
-  std::deque<End> ends_;     // the last kHistory
-  std::deque<Turn> turns_;   // the last kTurns
+  std::deque<End> ends_;    // the last kHistory
+  std::deque<Turn> turns_;  // the last kTurns
   std::vector<uint32_t> known_, ignored_;
   Cycle cycle_;
-  End next_;                 // what was fetched since the last optimizer end
+  End next_;  // what was fetched since the last optimizer end
   size_t ends_since_unsettled_ = 0;
   std::optional<uint32_t> newcomer_;
   bool fetched_ = false;

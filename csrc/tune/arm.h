@@ -1,5 +1,5 @@
-// Collects one block of one arm: seconds per unit of work, from steps or from whole epochs. Used by the trial, on
-// the engine's thread.
+// Collects one block of one arm: seconds per unit of work, from steps or from whole epochs. Used by
+// the trial, on the engine's thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace gpuutil {
 
-// One value from each run of `burst` consecutive countable steps; an uncountable step ends the run unused.
+// One value from each run of `burst` consecutive countable steps; an uncountable step ends the run
+// unused.
 class StepArm {
  public:
   explicit StepArm(int burst) : burst_(burst) {}
@@ -31,8 +32,9 @@ class StepArm {
   std::vector<double> values_;
 };
 
-// One value for each epoch, from its first step to its last: whatever a change costs at an epoch turn is in
-// it. Epochs that began before the first step seen, or in which a step was held or changed, are left out.
+// One value for each epoch, from its first step to its last: whatever a change costs at an epoch
+// turn is in it. Epochs that began before the first step seen, or in which a step was held or
+// changed, are left out.
 class EpochArm {
  public:
   void add(const StepSample& sample, bool usable);

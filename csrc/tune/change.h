@@ -1,5 +1,5 @@
-// What the controller asks the hands to do. A change names a remedy, what it is applied to and the two values;
-// changes that only make sense together travel, succeed and are undone as one.
+// What the controller asks the hands to do. A change names a remedy, what it is applied to and the
+// two values; changes that only make sense together travel, succeed and are undone as one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace gpuutil {
 enum class Exactness : uint8_t { exact, rounding, distribution, precision, semantics };
 
 constexpr std::string_view exactness_name(Exactness value) {
-  constexpr std::string_view names[] = {"exact", "rounding", "distribution", "precision", "semantics"};
+  constexpr std::string_view names[] = {"exact", "rounding", "distribution", "precision",
+                                        "semantics"};
   return names[static_cast<size_t>(value)];
 }
 
@@ -31,17 +32,18 @@ struct Proposal {
   std::string finding;          // the finding that it answers
   std::string reason;           // for the ledger, one line with numbers
   Exactness exactness = Exactness::exact;
-  std::string exactness_reason; // why this class in this run; empty where it is the remedy's usual one
+  std::string exactness_reason; // why this class in this run; empty where it is the usual one
   double gain_low = 0;          // predicted share of the step saved
   double gain_high = 0;
   double confidence = 0;        // 0..1
   double risk = 1;              // >= 1; divides the rank
   bool cheap_flip = false;      // may be switched every few steps: interleave A/B/A/B
   int32_t settle_steps = 5;     // steps in flight that predate the change
-  // With N workers batches come in bursts of N: only means over so many steps compare, without and with it.
+  // With N workers batches come in bursts of N: only means over so many steps compare, without and
+  // with it.
   int32_t burst_from = 1;
   int32_t burst_to = 1;
-  bool saving = false;          // wanted for what it saves (fewer workers): kept where it loses nothing
+  bool saving = false;          // wanted for what it saves: kept where it loses nothing
 };
 
 enum class CommandKind : uint8_t { apply, revert };
@@ -51,7 +53,7 @@ struct Command {
   int64_t id = 0;
   CommandKind kind = CommandKind::apply;
   int64_t ledger_id = 0;
-  std::vector<Change> changes;  // for revert: the same changes, to be taken from `to` back to `from`
+  std::vector<Change> changes;  // for revert: the same ones, to be taken from `to` back to `from`
   std::string reason;
 };
 

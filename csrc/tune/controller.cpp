@@ -26,12 +26,21 @@ void Controller::observe_step(const Step& step) {
   epochs_.clear_values();
   if (trial_) {
     trial_->observe(sample);
-    LedgerRow* row = ledger_.find(trial_row_);
-    if (row != nullptr) row->provisional = trial_->result().provisional;
+    show_provisional();
   } else if (!kept_.empty() && !stopped_ && undo_.empty()) {
     const Suspicion suspicion = kept_.back().watch.observe(sample, policy_);
     if (suspicion != Suspicion::none) suspicion_ = suspicion;
   }
+}
+
+// The fast path keeps before it has verified: the ledger says so at once.
+void Controller::show_provisional() {
+  LedgerRow* row = ledger_.find(trial_row_);
+  const TrialResult& result = trial_->result();
+  if (row == nullptr || row->provisional == result.provisional || trial_->done()) return;
+  fill_row(row, result);
+  row->provisional = result.provisional;
+  row->outcome = result.provisional ? Outcome::kept : Outcome::running;
 }
 
 void Controller::observe_features(const Features& features, std::vector<std::string> findings) {
@@ -42,7 +51,14 @@ void Controller::observe_features(const Features& features, std::vector<std::str
 
 void Controller::observe_host(const HostFeatures& host) {
   foreign_.observe(host);
-  if (trial_ && host.own_cores) trial_->observe_cores(*host.own_cores + host.worker_cores.value_or(0));
+  if (!host.own_cores || foreign_.holds(policy_)) return;
+  const double cores = *host.own_cores + host.worker_cores.value_or(0);
+  if (trial_) {
+    trial_->observe_cores(cores);
+  } else {
+    cores_sum_ += cores;
+    ++cores_looks_;
+  }
 }
 
 void Controller::set_run_length(std::optional<int64_t> steps) { run_length_ = steps; }
@@ -65,16 +81,15 @@ std::optional<Command> Controller::poll(int64_t now_ns) {
     if (!trial_->done()) return std::nullopt;
     close_trial(now_ns);
   }
-  if (std::optional<Command> command = next_undo(now_ns)) return command;
+  if (std::optional<Command> command = next_undo()) return command;
   if (stopped_) return std::nullopt;
-  if (replay_only_) return replay(now_ns);
+  if (replay_only_) return replay();
   choose(now_ns);
   return trial_ ? next_of_trial(now_ns) : std::nullopt;
 }
 
 std::optional<Command> Controller::send(Owner owner, CommandKind kind, int64_t ledger_id,
-                                        std::string reason, int64_t now_ns) {
-  (void)now_ns;
+                                        std::string reason) {
   Command command;
   command.id = next_command_++;
   command.kind = kind;
@@ -93,7 +108,7 @@ std::optional<Command> Controller::next_of_trial(int64_t now_ns) {
   const LedgerRow& row = *ledger_.find(trial_row_);
   const std::string& conclusion = trial_->result().conclusion;
   std::optional<Command> command =
-      send(Owner::trial, *kind, trial_row_, conclusion.empty() ? row.reason : conclusion, now_ns);
+      send(Owner::trial, *kind, trial_row_, conclusion.empty() ? row.reason : conclusion);
   trial_command_ = command->id;
   return command;
 }
@@ -111,18 +126,18 @@ void Controller::open_row() {
   trial_row_ = ledger_.add(std::move(row));
 }
 
-std::optional<Command> Controller::next_undo(int64_t now_ns) {
+std::optional<Command> Controller::next_undo() {
   while (!undo_.empty()) {
     const LedgerRow* row = ledger_.find(undo_.front());
     if (row != nullptr && row->in_force) {
-      return send(Owner::undo, CommandKind::revert, row->id, undo_reason_, now_ns);
+      return send(Owner::undo, CommandKind::revert, row->id, undo_reason_);
     }
     undo_.pop_front();
   }
   return std::nullopt;
 }
 
-std::optional<Command> Controller::replay(int64_t now_ns) {
+std::optional<Command> Controller::replay() {
   if (replay_.empty()) return std::nullopt;
   LedgerRow row;
   row.changes = std::move(replay_);
@@ -131,20 +146,24 @@ std::optional<Command> Controller::replay(int64_t now_ns) {
   row.step = step_;
   row.recipe = recipe(row.changes);
   const int64_t id = ledger_.add(std::move(row));
-  return send(Owner::replay, CommandKind::apply, id, "replay", now_ns);
+  return send(Owner::replay, CommandKind::apply, id, "replay");
 }
 
 void Controller::mark_in_force(LedgerRow* row, bool in_force) {
   row->in_force = in_force;
   row->undo = in_force ? "mon.revert(" + std::to_string(row->id) + ")" : "";
-  if (!in_force) std::erase_if(kept_, [&](const Kept& kept) { return kept.watch.ledger_id() == row->id; });
+  if (!in_force) {
+    applies_.erase(row->id);
+    std::erase_if(kept_, [&](const Kept& kept) { return kept.watch.ledger_id() == row->id; });
+  }
   settings_changed();
 }
 
 void Controller::settings_changed() {
   recent_.clear();
   features_fresh_ = false;
-  changed_step_ = step_;
+  cores_sum_ = 0;
+  cores_looks_ = 0;
 }
 
 void Controller::applied(int64_t command_id) {
@@ -153,7 +172,7 @@ void Controller::applied(int64_t command_id) {
   unanswered_.reset();
   LedgerRow* row = ledger_.find(sent.command.ledger_id);
   const bool apply = sent.command.kind == CommandKind::apply;
-  if (apply) rows_of_commands_[command_id] = row->id;
+  if (apply) applies_[row->id] = command_id;
   if (sent.owner == Owner::trial) {
     trial_->applied();
     row->in_force = trial_->in_force();
@@ -178,16 +197,9 @@ void Controller::effective(int64_t command_id, int64_t step_index) {
 void Controller::failed(int64_t command_id, const std::string& reason) {
   if (!unanswered_ || unanswered_->command.id != command_id) {
     // It was applied before: whatever it changed is broken and must go.
-    const auto known = rows_of_commands_.find(command_id);
-    if (known == rows_of_commands_.end()) return;
-    if (trial_ && known->second == trial_row_) {
-      return trial_->give_up(Outcome::failed, reason, true);
-    }
-    LedgerRow* row = ledger_.find(known->second);
-    if (row == nullptr || !row->in_force) return;
-    row->outcome = Outcome::failed;
-    request_revert(row->id);
-    undo_reason_ = reason;
+    const auto known = std::find_if(applies_.begin(), applies_.end(),
+                                    [&](const auto& entry) { return entry.second == command_id; });
+    if (known != applies_.end()) broke(known->first, reason);
     return;
   }
   const Sent sent = *unanswered_;
@@ -205,6 +217,15 @@ void Controller::failed(int64_t command_id, const std::string& reason) {
   std::erase(undo_, row->id);
   stopped_ = true;
   stop_reason_ = "a change could not be taken back";
+}
+
+void Controller::broke(int64_t ledger_id, const std::string& reason) {
+  if (trial_ && ledger_id == trial_row_) return trial_->give_up(Outcome::failed, reason, true);
+  LedgerRow* row = ledger_.find(ledger_id);
+  if (row == nullptr || !row->in_force) return;
+  request_revert(ledger_id);
+  row->outcome = Outcome::failed;
+  undo_reason_ = reason;
 }
 
 void Controller::fill_row(LedgerRow* row, const TrialResult& result) {
@@ -280,8 +301,8 @@ std::string Controller::request_revert(int64_t ledger_id) {
   if (row == nullptr) return "no such row in the ledger: " + std::to_string(ledger_id);
   const bool on_trial = trial_ && trial_row_ == ledger_id;
   if (!row->in_force && !on_trial) {
-    return "row " + std::to_string(ledger_id) + " is not in force: " +
-           std::string(outcome_name(row->outcome));
+    return "row " + std::to_string(ledger_id) +
+           " is not in force: " + std::string(outcome_name(row->outcome));
   }
   vetoed_.insert(vetoed_.end(), row->changes.begin(), row->changes.end());
   undo_reason_ = "taken back by hand";
@@ -302,7 +323,8 @@ double Controller::elapsed_seconds(int64_t now_ns) const {
 
 bool Controller::quiet_tail() const {
   if (!run_length_) return false;
-  return static_cast<double>(step_) >= (1 - policy_.quiet_tail_ratio) * static_cast<double>(*run_length_);
+  return static_cast<double>(step_) >=
+         (1 - policy_.quiet_tail_ratio) * static_cast<double>(*run_length_);
 }
 
 ControllerState Controller::state(int64_t now_ns) const {

@@ -1,5 +1,6 @@
-// Decides what is changed in a running training, one trial at a time (DESIGN 8). Lives on the engine's thread:
-// everything comes in by calls, commands go out by poll(), nothing is done here. Deterministic given its inputs.
+// Decides what is changed in a running training, one trial at a time (DESIGN 8). Lives on the
+// engine's thread: everything comes in by calls, commands go out by poll(), nothing is done here.
+// Deterministic given its inputs.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,8 @@ struct Withheld {
 enum class Activity : uint8_t { waiting, idle, holding, trial, undoing, stopped };
 
 constexpr std::string_view activity_name(Activity activity) {
-  constexpr std::string_view names[] = {"waiting", "idle", "holding", "trial", "undoing", "stopped"};
+  constexpr std::string_view names[] = {"waiting", "idle",    "holding",
+                                        "trial",   "undoing", "stopped"};
   return names[static_cast<size_t>(activity)];
 }
 
@@ -66,8 +68,9 @@ class Controller {
   // The rung may only come down.
   void limit_rung(Rung rung) { policy_.rung = std::min(policy_.rung, rung); }
 
-  // What is to be done. At most one command is unanswered at any time; every command is answered by applied()
-  // or failed(), and after applied() by effective() when the first batch through the new setting was delivered.
+  // What is to be done. At most one command is unanswered at any time; every command is answered by
+  // applied() or failed(), and after applied() by effective() when the first batch through the new
+  // setting was delivered.
   std::optional<Command> poll(int64_t now_ns);
   void applied(int64_t command_id);
   void effective(int64_t command_id, int64_t step_index);
@@ -77,7 +80,8 @@ class Controller {
   // By hand. They answer why it cannot be done; empty where it will be.
   std::string request_apply(const std::string& remedy);
   std::string request_revert(int64_t ledger_id);
-  // Back to the user's own settings, and nothing is tried afterwards (STOP, detach, an error of ours).
+  // Back to the user's own settings, and nothing is tried afterwards (STOP, detach, an error of
+  // ours).
   void revert_all(const std::string& reason);
 
   ControllerState state(int64_t now_ns) const;
@@ -94,22 +98,24 @@ class Controller {
     Owner owner = Owner::trial;
   };
 
-  std::optional<Command> send(Owner owner, CommandKind kind, int64_t ledger_id, std::string reason,
-                              int64_t now_ns);
+  std::optional<Command> send(Owner owner, CommandKind kind, int64_t ledger_id, std::string reason);
   std::optional<Command> next_of_trial(int64_t now_ns);
-  std::optional<Command> next_undo(int64_t now_ns);
-  std::optional<Command> replay(int64_t now_ns);
+  std::optional<Command> next_undo();
+  std::optional<Command> replay();
   void start(const Proposal& proposal, bool by_hand, bool in_force, bool by_epochs);
   void open_row();
   void close_trial(int64_t now_ns);
+  void broke(int64_t ledger_id, const std::string& reason);
   void fill_row(LedgerRow* row, const TrialResult& result);
   void mark_in_force(LedgerRow* row, bool in_force);
   void second_look();
   bool consistent(const Features& features) const;
+  bool starts_here(const Proposal& proposal) const;
   void choose(int64_t now_ns);
   std::optional<Proposal> choose_for_loader(int64_t now_ns);
   void withhold(const Proposal& proposal, const std::string& why);
   void refuse_workers(const Proposal& proposal);
+  void show_provisional();
   void settings_changed();
   bool may_try(int64_t now_ns) const;
   bool quiet_tail() const;
@@ -123,40 +129,41 @@ class Controller {
 
   Ledger ledger_;
   std::optional<Sent> unanswered_;
-  std::map<int64_t, int64_t> rows_of_commands_;  // the last apply of each row in force
+  std::map<int64_t, int64_t> applies_;  // the last apply command of each row
   int64_t next_command_ = 1;
 
   std::optional<Trial> trial_;
-  int64_t trial_row_ = 0;            // 0 until the first command
-  int64_t trial_command_ = 0;        // the last one
+  int64_t trial_row_ = 0;      // 0 until the first command
+  int64_t trial_command_ = 0;  // the last one
   LoaderSetting trial_from_;
-  std::deque<int64_t> undo_;         // rows, in order
+  std::deque<int64_t> undo_;  // rows, in order
   std::string undo_reason_;
   std::map<int64_t, int> undo_failures_;
   struct Kept {
     Watch watch;
     Proposal proposal;
   };
-  std::vector<Kept> kept_;           // in force and measured, oldest first; the last one is watched
+  std::vector<Kept> kept_;  // in force and measured, oldest first; the last one is watched
   Suspicion suspicion_ = Suspicion::none;
 
   std::optional<Features> features_;
   std::vector<std::string> findings_;
-  bool features_fresh_ = false;      // not yet looked at
+  bool features_fresh_ = false;  // not yet looked at
   Recent recent_;
   EpochArm epochs_;
   ForeignLoad foreign_;
+  double cores_sum_ = 0;  // own CPU under the present settings, for the next trial's "before"
+  int cores_looks_ = 0;
   RegretBudget regret_;
   Backoff backoff_;
   std::map<uint32_t, LoaderSearch> searches_;
-  std::vector<Change> vetoed_;       // taken back by the user: never again unasked
+  std::vector<Change> vetoed_;  // taken back by the user: never again unasked
   std::vector<Withheld> withheld_;
   std::vector<Proposal> by_hand_;
-  std::vector<uint32_t> refused_;    // loaders whose row says why not
+  std::vector<uint32_t> refused_;  // loaders whose row says why not
 
   std::optional<int64_t> run_length_;
   int64_t step_ = 0;
-  int64_t changed_step_ = 0;         // when the settings last changed
   std::optional<int64_t> began_ns_;
   bool stopped_ = false;
   std::string stop_reason_;

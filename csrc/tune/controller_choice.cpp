@@ -28,7 +28,8 @@ int Controller::burst() const {
   return features_ && features_->loader ? std::clamp(features_->loader->workers, 1, 16) : 1;
 }
 
-// The facts must be of the present settings: they are collected by others and may lag behind a change.
+// The facts must be of the present settings: they are collected by others and may lag behind a
+// change.
 bool Controller::consistent(const Features& features) const {
   const std::vector<Change> in_force = ledger_.in_force();
   return std::all_of(in_force.begin(), in_force.end(), [&](const Change& change) {
@@ -36,6 +37,18 @@ bool Controller::consistent(const Features& features) const {
     if (!features.loader || features.loader->id != change.subject) return true;
     if (change.remedy == "loader_workers") return features.loader->workers == change.to;
     if (change.remedy == "loader_prefetch") return features.loader->prefetch == change.to;
+    return true;
+  });
+}
+
+// Its changes start from the present values: what was asked for may have been overtaken by another
+// trial.
+bool Controller::starts_here(const Proposal& proposal) const {
+  const LoaderSetting now = setting_of(*features_);
+  return std::all_of(proposal.changes.begin(), proposal.changes.end(), [&](const Change& change) {
+    if (change.remedy == "loader_workers") return change.from == now.workers;
+    if (change.remedy == "loader_prefetch") return change.from == now.prefetch;
+    if (change.remedy == "main_threads") return change.from == now.threads;
     return true;
   });
 }
@@ -49,7 +62,8 @@ void Controller::choose(int64_t now_ns) {
   if (!by_hand_.empty()) {
     const Proposal proposal = by_hand_.front();
     by_hand_.erase(by_hand_.begin());
-    return start(proposal, true, false, false);
+    if (starts_here(proposal)) start(proposal, true, false, false);
+    return;
   }
   if (suspicion_ != Suspicion::none && may_try(now_ns)) return second_look();
   if (!features_ || !features_fresh_ || !features_->loader) return;
@@ -69,14 +83,19 @@ std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
   withheld_.clear();
   const std::optional<StepTimes> times =
       recent_.times(burst(), static_cast<size_t>(policy_.baseline_steps));
-  if (!times || !consistent(features)) return std::nullopt;
+  if (!times) return std::nullopt;
+  if (!consistent(features)) {
+    idle_reason_ = "waiting for the facts of the present settings";
+    return std::nullopt;
+  }
   const std::optional<LoaderModel> model = model_loader(features, *times);
   if (!model) {
     idle_reason_ = "the CPU budget is not known";
     return std::nullopt;
   }
   const auto vetoed = [&](const std::string& remedy) {
-    return std::any_of(vetoed_.begin(), vetoed_.end(), [&](const Change& change) { return change.remedy == remedy; });
+    return std::any_of(vetoed_.begin(), vetoed_.end(),
+                       [&](const Change& change) { return change.remedy == remedy; });
   };
   LoaderSearch& search =
       searches_.try_emplace(features.loader->id, features.main_threads).first->second;
@@ -108,8 +127,9 @@ std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
   LoaderFreedom freedom;
   freedom.workers = features.loader->workers_changeable && !vetoed("loader_workers") &&
                     policy_.allows(draws_nothing ? Exactness::exact : Exactness::distribution);
-  freedom.threads = !vetoed("main_threads") &&
-                    policy_.allows(features.device_is_host ? Exactness::rounding : Exactness::exact);
+  freedom.threads =
+      !vetoed("main_threads") &&
+      policy_.allows(features.device_is_host ? Exactness::rounding : Exactness::exact);
   std::optional<Proposal> best;
   for (const Proposal& proposal : search.propose(features, *model, freedom, policy_, findings_)) {
     if (!policy_.allows(proposal.exactness)) continue;
@@ -157,14 +177,17 @@ void Controller::start(const Proposal& proposal, bool by_hand, bool in_force, bo
   setup.seed = ++seed_;
   setup.epoch_mode =
       by_epochs || (epochs_.epoch_steps() && *epochs_.epoch_steps() < policy_.epoch_mode_steps);
-  if (const std::optional<StepTimes> times = recent_.times(1, 2)) setup.step_seconds = times->step_seconds;
+  if (const std::optional<StepTimes> times = recent_.times(1, 2))
+    setup.step_seconds = times->step_seconds;
   if (features_ && features_->loader) trial_from_ = setting_of(*features_);
   trial_.emplace(setup, policy_);
   trial_row_ = 0;
   trial_command_ = 0;
+  if (cores_looks_ > 0) trial_->observe_cores(cores_sum_ / cores_looks_);
   if (setup.epoch_mode) return;
   // The last comparable steps are the beginning of the baseline.
-  const auto run = static_cast<size_t>(std::max(1, in_force ? proposal.burst_to : proposal.burst_from));
+  const auto run =
+      static_cast<size_t>(std::max(1, in_force ? proposal.burst_to : proposal.burst_from));
   const size_t wanted = (static_cast<size_t>(policy_.baseline_steps) + run - 1) / run * run;
   const std::deque<StepSample> samples = recent_.samples();
   for (size_t i = samples.size() - std::min(samples.size(), wanted); i < samples.size(); ++i) {
@@ -201,8 +224,9 @@ std::string Controller::request_apply(const std::string& remedy) {
     const LoaderSearch fresh(features.main_threads);
     candidates = fresh.propose(features, *model, {}, policy_, findings_);
   }
-  const auto match = std::find_if(candidates.begin(), candidates.end(),
-                                  [&](const Proposal& proposal) { return moves(proposal, remedy); });
+  const auto match =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [&](const Proposal& proposal) { return moves(proposal, remedy); });
   if (match == candidates.end()) return "no value of " + remedy + " promises a gain here";
   std::erase_if(vetoed_, [&](const Change& change) { return change.remedy == remedy; });
   by_hand_.push_back(*match);

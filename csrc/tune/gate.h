@@ -1,5 +1,6 @@
-// What must be true before a trial may begin: nobody else takes our CPU, tuning has not cost too much yet, and the
-// last searches did not come to nothing. Small state machines of the controller; times come in.
+// What must be true before a trial may begin: nobody else takes our CPU, tuning has not cost too
+// much yet, and the last searches did not come to nothing. Small state machines of the controller;
+// times come in.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +13,13 @@
 
 namespace gpuutil {
 
-// Foreign CPU use above a limit, or moving by as much over the last looks. Unknown does not hold: the report says that it
-// was not measured.
+// Foreign CPU use above a limit, or moving by as much over the last looks. Unknown does not hold:
+// the report says that it was not measured.
 class ForeignLoad {
  public:
   void observe(const HostFeatures& host) {
-    const std::optional<double> cores = host.crowding_cores ? host.crowding_cores : host.foreign_cores;
+    const std::optional<double> cores =
+        host.crowding_cores ? host.crowding_cores : host.foreign_cores;
     if (!cores) return;
     looks_[next_++ % looks_.size()] = *cores;
   }
@@ -59,8 +61,7 @@ class Backoff {
   bool asleep(int64_t now_ns) const { return until_ns_ && now_ns < *until_ns_; }
   bool dozing() const { return until_ns_.has_value(); }
   void sleep(int64_t now_ns, double step_seconds, double wait_seconds, const Policy& policy) {
-    delay_ns_ = delay_ns_ == 0 ? policy.backoff_ns
-                               : std::min(delay_ns_ * 2, policy.max_backoff_ns);
+    delay_ns_ = delay_ns_ == 0 ? policy.backoff_ns : std::min(delay_ns_ * 2, policy.max_backoff_ns);
     until_ns_ = now_ns + delay_ns_;
     step_seconds_ = step_seconds;
     wait_seconds_ = wait_seconds;
@@ -70,7 +71,8 @@ class Backoff {
     until_ns_.reset();
     delay_ns_ = 0;
   }
-  // The step, or a wait for input that is worth something, differs by the factor from when it fell asleep.
+  // The step, or a wait for input that is worth something, differs by the factor from when it fell
+  // asleep.
   bool moved(double step_seconds, double wait_seconds, const Policy& policy) const {
     if (!until_ns_) return false;
     const auto far = [&](double a, double b) {

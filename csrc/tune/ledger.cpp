@@ -76,8 +76,8 @@ int64_t Ledger::add(LedgerRow row) {
 }
 
 LedgerRow* Ledger::find(int64_t id) {
-  const auto at = std::find_if(rows_.begin(), rows_.end(),
-                               [id](const LedgerRow& row) { return row.id == id; });
+  const auto at =
+      std::find_if(rows_.begin(), rows_.end(), [id](const LedgerRow& row) { return row.id == id; });
   return at == rows_.end() ? nullptr : &*at;
 }
 

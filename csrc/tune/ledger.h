@@ -1,5 +1,6 @@
-// Every trial: what, why, when, before, after, how it ended, how to undo it, how to make it permanent (DESIGN 10).
-// Written by the controller only; reports read copies. Bounded: rows of changes in force always stay.
+// Every trial: what, why, when, before, after, how it ended, how to undo it, how to make it
+// permanent (DESIGN 10). Written by the controller only; reports read copies. Bounded: rows of
+// changes in force always stay.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +34,17 @@ struct LedgerRow {
   std::string finding;
   Exactness exactness = Exactness::exact;
   std::string exactness_reason;
-  std::string reason;     // why it was tried
-  std::string conclusion; // why it ended so
-  int64_t step = 0;       // at which it was first applied; where refused, at which it was refused
+  std::string reason;      // why it was tried
+  std::string conclusion;  // why it ended so
+  int64_t step = 0;        // at which it was first applied; where refused, at which it was refused
   Measured before;
   Measured after;
   std::optional<Interval> speedup;
   Outcome outcome = Outcome::running;
   bool provisional = false;  // kept by the fast path, not yet verified
   bool in_force = false;     // the changes are applied now
-  std::string undo;          // how the user takes it back: "mon.revert(3)"; empty where not in force
-  std::string recipe;        // the code that makes it permanent
+  std::string undo;    // how the user takes it back: "mon.revert(3)"; empty where not in force
+  std::string recipe;  // the code that makes it permanent
 
   // "loader_workers + main_threads"
   std::string remedy() const;
@@ -66,11 +67,12 @@ class Ledger {
   const std::vector<LedgerRow>& rows() const { return rows_; }
   int64_t dropped() const { return dropped_; }
 
-  // Rows in force that touch a setting which row `id` touches, directly or through each other, from the newest
-  // to `id` itself: the order in which they must be undone.
+  // Rows in force that touch a setting which row `id` touches, directly or through each other, from
+  // the newest to `id` itself: the order in which they must be undone.
   std::vector<int64_t> undo_order(int64_t id) const;
 
-  // What all changes in force amount to, one entry a setting: its value before any of them and its value now.
+  // What all changes in force amount to, one entry a setting: its value before any of them and its
+  // value now.
   std::vector<Change> in_force() const;
 
  private:

@@ -10,17 +10,18 @@ namespace {
 // The part of a trainer's step that threads share.
 constexpr double kParallelPart = 0.5;
 
-// A team of threads waits for its slowest member: with a core too few for each of them and the workers, every
-// parallel region waits for a time slice. Two cores, measured: +10 to +35 % for one core too few.
+// A team of threads waits for its slowest member: with a core too few for each of them and the
+// workers, every parallel region waits for a time slice. Two cores, measured: +10 to +35 % for one
+// core too few.
 constexpr double kCrowdPenalty = 0.3;
 
 constexpr double kTie = 0.02;
 constexpr double kThinMargin = 0.9;
-constexpr double kInputBound = 0.02;  // share of the step that waits for input
-constexpr double kSaturated = 0.9;    // of the budget
-constexpr double kLatencyShare = 0.5; // less CPU than this: items mostly wait
+constexpr double kInputBound = 0.02;   // share of the step that waits for input
+constexpr double kSaturated = 0.9;     // of the budget
+constexpr double kLatencyShare = 0.5;  // less CPU than this: items mostly wait
 constexpr double kBursty = 2.0;
-constexpr int kPrefetch = 2;          // torch's own default
+constexpr int kPrefetch = 2;  // torch's own default
 constexpr int kDeepPrefetch = 4;
 
 std::optional<double> worker_cores(const Features& features) {
@@ -43,11 +44,12 @@ double thread_speedup(int threads) {
 double LoaderModel::predict(const LoaderSetting& setting) const {
   const int threads = std::max(1, setting.threads);
   double trainer = trainer_seconds;
-  if (trainer_on_host) trainer *= thread_speedup(std::max(1, now.threads)) / thread_speedup(threads);
+  if (trainer_on_host)
+    trainer *= thread_speedup(std::max(1, now.threads)) / thread_speedup(threads);
   if (setting.workers == 0) return trainer + work_seconds;
   const double trainer_cpu = trainer * trainer_cores * (trainer_on_host ? threads : 1);
-  const double step = std::max({trainer, work_seconds / setting.workers,
-                                (work_cpu_seconds + trainer_cpu) / cores});
+  const double step =
+      std::max({trainer, work_seconds / setting.workers, (work_cpu_seconds + trainer_cpu) / cores});
   if (threads == 1 || !trainer_on_host) return step;
   const double busy = std::min(setting.workers * cpu_share(), work_cpu_seconds / step);
   const double missing = std::max(0.0, busy + threads - cores);
@@ -91,8 +93,8 @@ std::optional<LoaderModel> model_loader(const Features& features, const StepTime
     const bool bound = times.wait_seconds > kInputBound * times.step_seconds;
     const double share = cores ? std::clamp(*cores / loader.workers, 0.02, 1.0) : 1.0;
     // Late input means that the workers work all the time. Otherwise only their CPU is known.
-    model.work_seconds = bound ? loader.workers * times.step_seconds
-                               : share * loader.workers * times.step_seconds;
+    model.work_seconds =
+        bound ? loader.workers * times.step_seconds : share * loader.workers * times.step_seconds;
     model.work_cpu_seconds = share * loader.workers * times.step_seconds;
     model.confidence = bound && cores ? 0.8 : 0.5;
     model.saturated = own && cores && *own + *cores > kSaturated * model.cores;
@@ -105,11 +107,8 @@ std::optional<LoaderModel> model_loader(const Features& features, const StepTime
   return model;
 }
 
-LoaderSetting best_setting(const LoaderModel& model, int most_workers, int most_threads,
-                           bool move_threads) {
-  const bool fixed = !move_threads || model.now.threads == 0 || !model.trainer_on_host;
-  const int low = fixed ? model.now.threads : 1;
-  const int high = fixed ? model.now.threads : std::max(most_threads, model.now.threads);
+LoaderSetting best_setting(const LoaderModel& model, const SettingRange& range,
+                           const std::vector<LoaderSetting>& excluded) {
   const auto at = [&](int workers, int threads) {
     LoaderSetting setting{workers, model.now.prefetch, threads};
     if (workers == 0) setting.prefetch = 0;
@@ -118,28 +117,34 @@ LoaderSetting best_setting(const LoaderModel& model, int most_workers, int most_
     }
     return setting;
   };
-  // For a number of workers, the threads that suit it; the present ones unless others are clearly better.
+  const auto step = [&](const LoaderSetting& setting) {
+    const bool out = std::find(excluded.begin(), excluded.end(), setting) != excluded.end();
+    return out ? HUGE_VAL : model.predict(setting);
+  };
+  // For a number of workers, the threads that suit it; the present ones unless others are clearly
+  // better.
   const auto suited = [&](int workers) {
     LoaderSetting best = at(workers, model.now.threads);
-    double least = model.predict(best) * (1 - kTie);
-    for (int threads = low; threads <= high; ++threads) {
+    double least = step(best) * (1 - kTie);
+    for (int threads = range.least_threads; threads <= range.most_threads; ++threads) {
       const LoaderSetting setting = at(workers, threads);
-      if (model.predict(setting) >= least) continue;
-      least = model.predict(setting);
+      if (step(setting) >= least) continue;
+      least = step(setting);
       best = setting;
     }
     return best;
   };
   double least = model.predict(model.now);
-  for (int workers = 0; workers <= most_workers; ++workers) {
-    least = std::min(least, model.predict(suited(workers)));
+  for (int workers = range.least_workers; workers <= range.most_workers; ++workers) {
+    least = std::min(least, step(suited(workers)));
   }
-  for (int workers = 0; workers <= most_workers; ++workers) {
+  for (int workers = range.least_workers; workers <= range.most_workers; ++workers) {
     const LoaderSetting setting = suited(workers);
-    const double step = model.predict(setting);
-    if (step > least * (1 + kTie)) continue;
-    const bool thin = workers > 0 && model.work_seconds / workers > kThinMargin * step;
-    if (thin && model.cpu_share() < kLatencyShare && workers < most_workers) return suited(workers + 1);
+    if (step(setting) > least * (1 + kTie)) continue;
+    // Where items mostly wait one more worker costs little, and evens out what the mean hides.
+    const bool thin = workers > 0 && model.work_seconds / workers > kThinMargin * step(setting);
+    const bool waits = model.cpu_share() < kLatencyShare && workers < range.most_workers;
+    if (thin && waits && std::isfinite(step(suited(workers + 1)))) return suited(workers + 1);
     return setting;
   }
   return model.now;

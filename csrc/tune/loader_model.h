@@ -1,9 +1,10 @@
-// What would a step take with another number of workers and of main threads? A model of one loader and its
-// trainer on a budget of cores, from what was measured under the present setting. Pure; a guess that trials check.
+// What would a step take with another number of workers and of main threads? A model of one loader
+// and its trainer on a budget of cores, from what was measured under the present setting. Pure; a
+// guess that trials check.
 #pragma once
 
 #include <optional>
-#include <string>
+#include <vector>
 
 #include "profile/features.h"
 #include "tune/policy.h"
@@ -21,16 +22,16 @@ struct LoaderSetting {
 
 struct LoaderModel {
   LoaderSetting now;
-  double cores = 1;               // CPU budget
-  double step_seconds = 0;        // measured
-  double wait_seconds = 0;        // measured, of it
+  double cores = 1;         // CPU budget
+  double step_seconds = 0;  // measured
+  double wait_seconds = 0;  // measured, of it
   double spread_ratio = 1;
-  double work_seconds = 0;        // to make one step's input, in one process
-  double work_cpu_seconds = 0;    // of it on a CPU
-  double trainer_seconds = 0;     // the rest of the step, at now.threads
-  double trainer_cores = 1;       // that each of its threads keeps busy meanwhile, 0..1
-  bool trainer_on_host = true;    // threads matter
-  bool saturated = false;         // the budget was used up while this was measured
+  double work_seconds = 0;      // to make one step's input, in one process
+  double work_cpu_seconds = 0;  // of it on a CPU
+  double trainer_seconds = 0;   // the rest of the step, at now.threads
+  double trainer_cores = 1;     // that each of its threads keeps busy meanwhile, 0..1
+  bool trainer_on_host = true;  // threads matter
+  bool saturated = false;       // the budget was used up while this was measured
   double confidence = 0.5;
 
   double cpu_share() const { return work_seconds > 0 ? work_cpu_seconds / work_seconds : 1; }
@@ -44,15 +45,24 @@ struct LoaderModel {
   int most_workers(const Policy& policy, std::optional<double> available_bytes) const;
 };
 
-// How many times faster `threads` threads do a trainer's step than one. An honest middle between the 1.1 and the 1.9 that
-// two threads gave small networks.
+// How many times faster `threads` threads do a trainer's step than one. An honest middle between
+// the 1.1 and the 1.9 that two threads gave small networks.
 double thread_speedup(int threads);
 
 // std::nullopt where something needed is not known: no loader, no CPU budget, too few steps.
 std::optional<LoaderModel> model_loader(const Features& features, const StepTimes& times);
 
-// The setting with the least predicted step; of those within 2 % of it the one with the fewest workers, plus one where
-// items mostly wait and the margin is thin. Threads go up to `most_threads`, and stay where not `move_threads`.
-LoaderSetting best_setting(const LoaderModel& model, int most_workers, int most_threads, bool move_threads);
+struct SettingRange {
+  int least_workers = 0;
+  int most_workers = 0;
+  int least_threads = 0;
+  int most_threads = 0;
+};
+
+// The setting with the least predicted step in the range; of those within 2 % of it the one with
+// the fewest workers, plus one where items mostly wait and the margin is thin. The present setting
+// where the range has none. `excluded` settings are passed over.
+LoaderSetting best_setting(const LoaderModel& model, const SettingRange& range,
+                           const std::vector<LoaderSetting>& excluded);
 
 }  // namespace gpuutil

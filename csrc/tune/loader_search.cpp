@@ -9,13 +9,13 @@ namespace gpuutil {
 namespace {
 
 constexpr double kWiden = 1.5;
-constexpr double kLowEnd = 0.6;       // of a predicted gain that the model vouches for
-constexpr double kPlausible = 0.5;    // confidence in a step of the hill climb
-constexpr double kIdleWait = 0.01;    // no input wait to speak of
-constexpr double kUneven = 1.5;       // p95 over median from which more depth may help
+constexpr double kLowEnd = 0.6;     // of a predicted gain that the model vouches for
+constexpr double kPlausible = 0.5;  // confidence in a step of the hill climb
+constexpr double kIdleWait = 0.01;  // no input wait to speak of
+constexpr double kUneven = 1.5;     // p95 over median from which more depth may help
 constexpr double kInputBound = 0.02;
-constexpr double kCrowdedStep = 0.05; // what giving up one thread or worker too many may gain
-constexpr double kHopeless = 0.05;    // so much slower by the model is not worth a trial
+constexpr double kCrowdedStep = 0.05;  // what giving up one thread or worker too many may gain
+constexpr double kHopeless = 0.05;     // so much slower by the model is not worth a trial
 constexpr int kMaxSettle = 64;
 constexpr int kMaxBurst = 16;
 constexpr double kMostlyWaiting = 0.5;
@@ -39,7 +39,8 @@ std::string answered(const LoaderModel& model, const std::vector<std::string>& f
   const bool waiting = model.cpu_share() < kMostlyWaiting;
   std::vector<const char*> order = {"input_cpu_bound", "input_latency_bound"};
   if (waiting) std::swap(order[0], order[1]);
-  if (model.now.workers == 0) order.insert(order.begin() + (waiting ? 1 : 0), "input_single_process");
+  if (model.now.workers == 0)
+    order.insert(order.begin() + (waiting ? 1 : 0), "input_single_process");
   for (const char* id : order) {
     if (given(id)) return id;
   }
@@ -59,13 +60,15 @@ void classify(const Features& features, bool workers, bool threads, Proposal* pr
       draws ? "items draw random numbers: their streams move with the number of workers"
             : "whether items draw random numbers is not known";
   if (features.loader->workers == 0) {
-    proposal->exactness_reason += "; the trainer's own stream moves too, as its draws go to the workers";
+    proposal->exactness_reason +=
+        "; the trainer's own stream moves too, as its draws go to the workers";
   }
 }
 
 }  // namespace
 
-Proposal loader_proposal(const Features& features, const LoaderSetting& from, const LoaderSetting& to) {
+Proposal loader_proposal(const Features& features, const LoaderSetting& from,
+                         const LoaderSetting& to) {
   Proposal proposal;
   const uint32_t id = features.loader->id;
   const auto change = [&](const char* remedy, uint32_t subject, int before, int after) {
@@ -131,10 +134,21 @@ std::optional<LoaderSearch::Move> LoaderSearch::jump(const LoaderModel& model, i
   const bool late = model.wait_ratio() >= kInputBound;
   const bool crowded = model.saturated && model.now.workers + model.now.threads > model.cores;
   if (!late && !crowded) return std::nullopt;
-  const int workers = freedom.workers ? most_workers : model.now.workers;
-  LoaderSetting best = best_setting(model, workers, most_threads_, freedom.threads);
-  if (!freedom.workers && best.workers != model.now.workers) best = model.now;
-  if (best == model.now || tried(best)) return std::nullopt;
+  const LoaderSetting& now = model.now;
+  SettingRange range{now.workers, now.workers, now.threads, now.threads};
+  if (freedom.workers) {
+    range.least_workers = 0;
+    range.most_workers = std::max(most_workers, now.workers);
+  }
+  if (freedom.threads && now.threads > 0 && model.trainer_on_host) {
+    range.least_threads = 1;
+    range.most_threads = std::max(most_threads_, now.threads);
+  }
+  std::vector<LoaderSetting> excluded;
+  for (const Tried& one : tried_) excluded.push_back(one.setting);
+  std::erase(excluded, model.now);
+  const LoaderSetting best = best_setting(model, range, excluded);
+  if (best == model.now) return std::nullopt;
   Move move;
   move.setting = best;
   move.gain_high = model.gain(best);
@@ -190,14 +204,16 @@ std::vector<LoaderSearch::Move> LoaderSearch::neighbours(const LoaderModel& mode
     const double trainer = model.trainer_seconds / model.step_seconds;
     if (now.threads < most_threads_ && !model.saturated) {
       const double faster = 1 - thread_speedup(now.threads) / thread_speedup(now.threads + 1);
-      add({now.workers, now.prefetch, now.threads + 1}, trainer * faster, "cores are left for the trainer");
+      add({now.workers, now.prefetch, now.threads + 1}, trainer * faster,
+          "cores are left for the trainer");
     }
     if (crowded && now.threads > 1) {
       add({now.workers, now.prefetch, now.threads - 1}, kCrowdedStep,
           "more workers and threads than cores");
     }
   }
-  if (wait >= policy.min_gain && model.spread_ratio > kUneven && now.prefetch < policy.max_prefetch) {
+  if (wait >= policy.min_gain && model.spread_ratio > kUneven &&
+      now.prefetch < policy.max_prefetch) {
     add({now.workers, std::max(2, now.prefetch * 2), now.threads}, wait / 2,
         "batches take unequal time: a deeper queue may even them out");
   }
@@ -208,11 +224,13 @@ std::optional<LoaderSearch::Direction> LoaderSearch::direction(const LoaderSetti
                                                                const LoaderSetting& to) {
   if (to.workers != from.workers) return to.workers > from.workers ? kWorkersUp : kWorkersDown;
   if (to.threads != from.threads) return to.threads > from.threads ? kThreadsUp : kThreadsDown;
-  if (to.prefetch != from.prefetch) return to.prefetch > from.prefetch ? kPrefetchUp : kPrefetchDown;
+  if (to.prefetch != from.prefetch)
+    return to.prefetch > from.prefetch ? kPrefetchUp : kPrefetchDown;
   return std::nullopt;
 }
 
-bool LoaderSearch::open(const LoaderSetting& from, const LoaderSetting& to, const Policy& policy) const {
+bool LoaderSearch::open(const LoaderSetting& from, const LoaderSetting& to,
+                        const Policy& policy) const {
   const std::optional<Direction> way = direction(from, to);
   return way && failures_[*way] < policy.failed_refinements && !tried(to);
 }
@@ -232,8 +250,7 @@ void LoaderSearch::concluded(const LoaderSetting& now, const Proposal& proposal,
 }
 
 void LoaderSearch::forget_undecided() {
-  std::erase_if(tried_, [](const Tried& one) { return one.undecided; });
-  failures_.fill(0);
+  if (std::erase_if(tried_, [](const Tried& one) { return one.undecided; }) > 0) failures_.fill(0);
 }
 
 void LoaderSearch::forget() {

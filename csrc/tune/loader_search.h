@@ -1,5 +1,6 @@
-// Which setting of a loader to try next: first the model's best, in one jump, then a hill climb around what was kept,
-// up and down (DESIGN 8). Remembers what was tried. One for each loader; used by the controller.
+// Which setting of a loader to try next: first the model's best, in one jump, then a hill climb
+// around what was kept, up and down (DESIGN 8). Remembers what was tried. One for each loader; used
+// by the controller.
 #pragma once
 
 #include <array>
@@ -23,14 +24,14 @@ class LoaderSearch {
   // `most_threads`: what the user's run has; never more is proposed.
   explicit LoaderSearch(int most_threads) : most_threads_(most_threads) {}
 
-  // Settings worth trying now, unordered. Empty where nothing promises policy.min_gain. `findings` are the ids
-  // that the rules gave; a proposal names the one that it answers.
+  // Settings worth trying now, unordered. Empty where nothing promises policy.min_gain. `findings`
+  // are the ids that the rules gave; a proposal names the one that it answers.
   std::vector<Proposal> propose(const Features& features, const LoaderModel& model,
                                 const LoaderFreedom& freedom, const Policy& policy,
                                 const std::vector<std::string>& findings) const;
 
-  // A trial that led from `now` came to an end. Neither its target nor, where it was kept, the setting that it
-  // left is tried again.
+  // A trial that led from `now` came to an end. Neither its target nor, where it was kept, the
+  // setting that it left is tried again.
   void concluded(const LoaderSetting& now, const Proposal& proposal, Outcome outcome);
 
   // Time went by: what ended without a verdict may be tried again.
@@ -74,7 +75,9 @@ class LoaderSearch {
   std::array<int, kDirections> failures_{};
 };
 
-// The changes that lead from one setting to another, and how far they may move the result of training.
-Proposal loader_proposal(const Features& features, const LoaderSetting& from, const LoaderSetting& to);
+// The changes that lead from one setting to another, and how far they may move the result of
+// training.
+Proposal loader_proposal(const Features& features, const LoaderSetting& from,
+                         const LoaderSetting& to);
 
 }  // namespace gpuutil

@@ -1,5 +1,5 @@
-// The numbers and the ladder that tuning obeys (DESIGN 7, 8). A plain value: whoever makes a controller may
-// change any of it, tests do. Nothing here acts.
+// The numbers and the ladder that tuning obeys (DESIGN 7, 8). A plain value: whoever makes a
+// controller may change any of it, tests do. Nothing here acts.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,10 @@ struct Policy {
   Rung rung = Rung::automatic;
 
   // Verdicts, on the interval of the speed-up less 1.
-  double keep_gain = 0.02;    // keep where the low end is above
-  double undo_gain = 0.01;    // undo where the high end is below
-  double saving_loss = 0.01;  // a change that saves resources is kept where the low end is above minus this
+  double keep_gain = 0.02;  // keep where the low end is above
+  double undo_gain = 0.01;  // undo where the high end is below
+  double saving_loss =
+      0.01;  // a change that saves resources is kept where the low end is above minus this
   int max_extends = 3;
 
   // Fast path: a large predicted gain and arms that do not overlap.
@@ -44,7 +45,7 @@ struct Policy {
   int baseline_steps = 12;
   int min_settle_steps = 5;
   int watch_steps = 200;
-  int epoch_mode_steps = 30;  // epochs with fewer clean steps are compared as wholes
+  int epoch_mode_steps = 30;             // epochs with fewer clean steps are compared as wholes
   int64_t deadline_ns = 60'000'000'000;  // for the hands to answer and for a change to take effect
   int deadline_steps = 20;               // ... and not before as many steps of the usual length
   int max_held_steps = 200;              // a trial that cannot measure for so long is given up
@@ -61,17 +62,22 @@ struct Policy {
   // Loader search.
   int max_workers = 32;
   int max_prefetch = 16;
-  double worker_bytes = 200e6;      // what one more worker is taken to need
-  double memory_share = 0.5;        // of the available memory, for workers
-  int failed_refinements = 2;       // in one direction, then it is closed
+  double worker_bytes = 200e6;  // what one more worker is taken to need
+  double memory_share = 0.5;    // of the available memory, for workers
+  int failed_refinements = 2;   // in one direction, then it is closed
 
   bool allows(Exactness exactness) const {
     switch (rung) {
-      case Rung::observe: return false;
-      case Rung::exact: return exactness == Exactness::exact;
-      case Rung::automatic: return exactness <= Exactness::distribution;
-      case Rung::precision: return exactness <= Exactness::precision;
-      case Rung::all: return true;
+      case Rung::observe:
+        return false;
+      case Rung::exact:
+        return exactness == Exactness::exact;
+      case Rung::automatic:
+        return exactness <= Exactness::distribution;
+      case Rung::precision:
+        return exactness <= Exactness::precision;
+      case Rung::all:
+        return true;
     }
     return false;
   }

@@ -1,5 +1,5 @@
-// The last comparable steps under the present settings: what a step takes now, whether its input is late, and the
-// baseline of the next trial. Kept by the controller.
+// The last comparable steps under the present settings: what a step takes now, whether its input is
+// late, and the baseline of the next trial. Kept by the controller.
 #pragma once
 
 #include <cstddef>

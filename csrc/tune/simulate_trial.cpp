@@ -21,7 +21,8 @@ SimulatedTrial simulate_trial(std::span<const double> series, double gain, uint6
                               bool cheap_flip, const Policy& policy) {
   const bool usable = std::all_of(series.begin(), series.end(),
                                   [](double value) { return value > 0 && std::isfinite(value); });
-  if (series.empty() || !usable) throw std::invalid_argument("series: step times above zero are needed");
+  if (series.empty() || !usable)
+    throw std::invalid_argument("series: step times above zero are needed");
   if (!(gain > -1)) throw std::invalid_argument("gain: must be above -1");
 
   TrialSetup setup;

@@ -9,8 +9,9 @@ namespace gpuutil {
 
 namespace {
 
-// How a trial is cut into blocks. Short blocks in many turns beat long ones in few: slow spells of a shared machine
-// last longer than a block and so fall on both arms. A block must still be long against the scheduler's time slices.
+// How a trial is cut into blocks. Short blocks in many turns beat long ones in few: slow spells of
+// a shared machine last longer than a block and so fall on both arms. A block must still be long
+// against the scheduler's time slices.
 constexpr double kMinBlockSeconds = 0.03;
 constexpr int kMaxBlockSteps = 400;
 constexpr int kBlockSteps = 10;
@@ -43,7 +44,8 @@ Trial::Trial(TrialSetup setup, const Policy& policy)
   }
   block_steps_ = steps;
   settle_steps_ = std::max(policy_.min_settle_steps, proposal.settle_steps);
-  // Blocks to the first verdict: enough turns to see the scatter between them, fewer where each is dear.
+  // Blocks to the first verdict: enough turns to see the scatter between them, fewer where each is
+  // dear.
   const int burst_steps = kMinRuns * std::max(proposal.burst_from, proposal.burst_to);
   const int turn = std::max(block_steps_, burst_steps) + settle_steps_;
   if (setup_.epoch_mode) {
@@ -122,21 +124,19 @@ void Trial::observe(const StepSample& sample) {
 void Trial::block_step() {
   if (blocks_.size() == 1 && !fast_tried_ && try_fast_path()) return;
   if (static_cast<int>(values().size()) < block_values()) return;
+  close_block();
   if (verifying_) {
-    verifying_ = false;
-    std::vector<Block> both{blocks_.front(), Block{in_force_, values()}};
-    const std::optional<Comparison> comparison = compare(both, setup_.seed);
+    verifying_ = result_.provisional = false;
+    const std::optional<Comparison> comparison = compare(blocks_, setup_.seed);
     if (comparison && decide(*comparison, policy_, false) == Decision::keep) {
-      close_block();
-      refresh_result();
-      result_.provisional = false;
+      take_figures(*comparison);
       return conclude(Outcome::kept, "verified", true);
     }
-    result_.provisional = false;
   }
-  close_block();
   if (setup_.by_hand && blocks_.size() == 2) {
-    refresh_result();
+    if (const std::optional<Comparison> comparison = compare(blocks_, setup_.seed)) {
+      take_figures(*comparison);
+    }
     return conclude(Outcome::kept, "asked for by hand", true);
   }
   if (static_cast<int>(blocks_.size()) < blocks_wanted_) return flip_to(!in_force_);
@@ -146,27 +146,32 @@ void Trial::block_step() {
 void Trial::close_block() {
   blocks_.push_back(Block{in_force_, values()});
   work_ = step_work();
-  // Blocks of unequal length: what recurs every so many steps (a collection of garbage, a log line) must not fall on
-  // the same arm again and again.
+  // Blocks of unequal length: what recurs every so many steps (a collection of garbage, a log line)
+  // must not fall on the same arm again and again.
   extra_steps_ = static_cast<int>(random_.below(static_cast<uint64_t>(block_steps_ / kJitter) + 1));
   arm_ = StepArm(burst());
   epochs_.clear_values();
 }
 
-// After the first few steps with the change: keep provisionally or undo at once where the arms do not overlap. True where
-// that was decided and the block must not go on as usual.
+// After the first few steps with the change: keep provisionally or undo at once where the arms do
+// not overlap. True where that was decided and the block must not go on as usual.
 bool Trial::try_fast_path() {
   if (setup_.in_force || setup_.by_hand) return false;
   const int runs = (policy_.fast_steps + burst() - 1) / burst();
-  const int needed = setup_.epoch_mode ? kFirstEpochs : burst() > 1 ? std::max(runs, kMinRuns) : runs;
+  const int needed = setup_.epoch_mode ? kFirstEpochs
+                     : burst() > 1     ? std::max(runs, kMinRuns)
+                                       : runs;
   const std::vector<double>& after = values();
   if (static_cast<int>(after.size()) < needed) return false;
   fast_tried_ = true;
   const std::vector<double>& before = blocks_.front().values;
   const double ratio = *median(before) / *median(after);
+  const std::vector<Block> both{blocks_.front(), Block{in_force_, after}};
+  const std::optional<Comparison> comparison = compare(both, setup_.seed);
+  if (!comparison) return false;
   if (all_below(before, after) && ratio < 1 / kClearlySlower) {
     close_block();
-    refresh_result();
+    take_figures(*comparison);
     conclude(Outcome::undone, "clearly slower", false);
     return true;
   }
@@ -176,15 +181,15 @@ bool Trial::try_fast_path() {
   if (!all_below(after, before) || ratio < 1 + policy_.keep_gain) return false;
   verifying_ = true;
   result_.provisional = true;
-  result_.speedup = Interval{ratio, ratio, ratio};
+  take_figures(*comparison);
   return false;
 }
 
 void Trial::judge() {
   const std::optional<Comparison> comparison = compare(blocks_, setup_.seed);
   if (!comparison) return give_up(Outcome::inconclusive, "nothing to compare");
-  refresh_result();
-  Decision decision = decide(*comparison, policy_, setup_.proposal.saving);
+  take_figures(*comparison);
+  const Decision decision = decide(*comparison, policy_, setup_.proposal.saving);
   // A kept change under a second look only goes where it is shown to gain nothing.
   if (setup_.in_force && decision == Decision::extend && extends_ >= policy_.max_extends) {
     return conclude(Outcome::kept, "still no slower than without it", true);
@@ -199,10 +204,8 @@ void Trial::judge() {
   flip_to(!in_force_);
 }
 
-void Trial::refresh_result() {
-  const std::optional<Comparison> comparison = compare(blocks_, setup_.seed);
-  if (!comparison) return;
-  result_.speedup = comparison->speedup;
+void Trial::take_figures(const Comparison& comparison) {
+  result_.speedup = comparison.speedup;
   const auto measured = [&](double seconds, const Cores& cores) {
     Measured side;
     side.step_seconds = seconds * work_;
@@ -211,9 +214,9 @@ void Trial::refresh_result() {
     if (cores.looks > 0) side.cpu_seconds_per_sample = cores.sum / cores.looks * seconds;
     return side;
   };
-  result_.before_work_seconds = comparison->before_seconds;
-  result_.before = measured(comparison->before_seconds, cores_before_);
-  result_.after = measured(comparison->after_seconds, cores_after_);
+  result_.before_work_seconds = comparison.before_seconds;
+  result_.before = measured(comparison.before_seconds, cores_before_);
+  result_.after = measured(comparison.after_seconds, cores_after_);
 }
 
 void Trial::count_regret(const StepSample& sample) {
@@ -314,7 +317,8 @@ void Trial::check_deadline(int64_t now_ns) {
   if (!since || now_ns - *since < policy_.deadline_ns) return;
   if (waited_steps_ < policy_.deadline_steps && setup_.step_seconds > 1) return;
   if (stage_ != Stage::flipping) return;
-  // An unanswered command may still take effect: concluding waits for the answer before it asks for more.
+  // An unanswered command may still take effect: concluding waits for the answer before it asks for
+  // more.
   if (target_) return conclude(Outcome::failed, "did not take effect in time", false);
   conclude(Outcome::inconclusive, "the way back did not take effect in time", false);
 }

@@ -1,6 +1,6 @@
-// One trial: a change applied and measured against the run without it, then kept or taken back (DESIGN 8).
-// A state machine on the engine's thread: steps and answers of the hands go in, at most one wish to flip comes
-// out. It knows neither ids nor the ledger; the controller does.
+// One trial: a change applied and measured against the run without it, then kept or taken back
+// (DESIGN 8). A state machine on the engine's thread: steps and answers of the hands go in, at most
+// one wish to flip comes out. It knows neither ids nor the ledger; the controller does.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace gpuutil {
 
 struct TrialSetup {
   Proposal proposal;
-  bool in_force = false;    // a second look at a kept change: it begins applied and stays so unless it loses
+  bool in_force =
+      false;  // a second look at a kept change: it begins applied and stays so unless it loses
   bool by_hand = false;     // asked for: measured once, kept whatever comes out
   bool epoch_mode = false;  // compare whole epochs
   double step_seconds = 0;  // the usual step, for how many steps a block needs; 0 where unknown
@@ -33,16 +34,17 @@ struct TrialResult {
   std::optional<Interval> speedup;
   double before_work_seconds = 0;  // a unit of work without the change; 0 where not measured
   bool provisional = false;
-  bool undo_failed = false;    // the hands could not take it back
+  bool undo_failed = false;  // the hands could not take it back
   int steps = 0;
-  double regret_seconds = 0;   // lost against always running the better arm
+  double regret_seconds = 0;  // lost against always running the better arm
 };
 
 class Trial {
  public:
   Trial(TrialSetup setup, const Policy& policy);
 
-  // Every step, in order. Steps before the first flip are the baseline; the controller may begin with recent ones.
+  // Every step, in order. Steps before the first flip are the baseline; the controller may begin
+  // with recent ones.
   void observe(const StepSample& sample);
   // CPU that this process and its workers use now, in cores.
   void observe_cores(double cores);
@@ -51,9 +53,9 @@ class Trial {
   // A flip to ask of the hands now; after sent(), nothing until they have answered.
   std::optional<CommandKind> wanted() const;
   void sent(int64_t now_ns);
-  void applied();                         // the hands have begun: from here on it must be undone
-  void effective(int64_t step_index);     // the first batch through the new setting was in this step
-  void failed(const std::string& reason); // the flip did not happen, nothing changed
+  void applied();                      // the hands have begun: from here on it must be undone
+  void effective(int64_t step_index);  // the first batch through the new setting was in this step
+  void failed(const std::string& reason);  // the flip did not happen, nothing changed
 
   // Ends it: at the setting it began with, or without the change where `undo`.
   void give_up(Outcome outcome, const std::string& reason, bool undo = false);
@@ -68,7 +70,7 @@ class Trial {
  private:
   enum class Stage : uint8_t { measuring, flipping, settling, concluding, done };
 
-  int block_values() const;      // how many values make the current block
+  int block_values() const;  // how many values make the current block
   void block_step();
   void close_block();
   void flip_to(bool in_force);
@@ -77,10 +79,10 @@ class Trial {
   void conclude(Outcome outcome, const std::string& reason, bool end_in_force);
   void finish();
   void restart_by_epochs();
-  void refresh_result();
+  void take_figures(const Comparison& comparison);
   void count_regret(const StepSample& sample);
   const std::vector<double>& values() const;
-  int burst() const;             // of the arm that runs now
+  int burst() const;  // of the arm that runs now
   int block_steps() const;
   double step_work() const;
 
@@ -88,9 +90,9 @@ class Trial {
   Policy policy_;
   Stage stage_ = Stage::measuring;
   bool in_force_;
-  bool target_ = false;               // of the flip under way
-  bool end_in_force_ = false;         // where it is to end, once concluding
-  std::optional<int64_t> sent_at_;    // a command that was not answered yet
+  bool target_ = false;                   // of the flip under way
+  bool end_in_force_ = false;             // where it is to end, once concluding
+  std::optional<int64_t> sent_at_;        // a command that was not answered yet
   std::optional<int64_t> waiting_since_;  // answered, not yet effective
   int waited_steps_ = 0;
   int undo_attempts_ = 0;
@@ -100,7 +102,7 @@ class Trial {
 
   Random random_;
   int block_steps_ = 0;
-  int extra_steps_ = 0;               // of the block under way, drawn
+  int extra_steps_ = 0;  // of the block under way, drawn
   int first_blocks_ = 0;
   int more_blocks_ = 0;
   int extends_ = 0;
@@ -112,7 +114,7 @@ class Trial {
   EpochArm epochs_;
   int held_steps_ = 0;
   bool counts_samples_ = true;
-  double work_ = 1;                   // of a step, to turn seconds per work into seconds per step
+  double work_ = 1;  // of a step, to turn seconds per work into seconds per step
 
   struct Cores {
     double sum = 0;
@@ -120,8 +122,8 @@ class Trial {
   };
   Cores cores_before_;
   Cores cores_after_;
-  int steps_after_ = 0;               // steps with the change in force
-  int steps_back_ = 0;                // steps without it after it was first in force
+  int steps_after_ = 0;  // steps with the change in force
+  int steps_back_ = 0;   // steps without it after it was first in force
   double live_regret_ = 0;
   TrialResult result_;
 };

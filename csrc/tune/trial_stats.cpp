@@ -15,17 +15,19 @@ namespace {
 // Above this the rank test does not back a verdict, whatever the interval says.
 constexpr double kRankLimit = 0.025;
 
-// A contrast so many robust standard deviations from the others spans a jump of the run itself (another sequence length,
-// another neighbour), and says nothing of the change. At most a quarter of them may go.
+// A contrast so many robust standard deviations from the others spans a jump of the run itself
+// (another sequence length, another neighbour), and says nothing of the change. At most a quarter
+// of them may go.
 constexpr double kJump = 5;
 constexpr size_t kJumpShare = 4;
 constexpr size_t kFewContrasts = 5;
 
-// Cut from each end of a block before its mean is taken: spikes do not reach it, and it scatters less
-// than the median does.
+// Cut from each end of a block before its mean is taken: spikes do not reach it, and it scatters
+// less than the median does.
 constexpr double kTrim = 0.25;
 
-constexpr double kConfidence = 0.9;  // so each end of the interval is passed by chance once in twenty
+constexpr double kConfidence =
+    0.9;  // so each end of the interval is passed by chance once in twenty
 
 // Two-sided 90 % points of Student's t for 1, 2, ... degrees of freedom.
 constexpr std::array<double, 20> kStudent = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895,
@@ -72,17 +74,19 @@ Contrast contrast(std::span<const Block> blocks, std::span<const double> levels)
   for (const double difference : differences) {
     squares += (difference - result.mean) * (difference - result.mean);
   }
-  // Neighbouring contrasts share blocks. In units of the variance of a block's level, taken as independent
-  // (slow noise makes both smaller): the variance of their mean, and the expectation of `squares`.
+  // Neighbouring contrasts share blocks. In units of the variance of a block's level, taken as
+  // independent (slow noise makes both smaller): the variance of their mean, and the expectation of
+  // `squares`.
   const double of_mean = (4 * n - 3) / (n * n);
   const double expected = 1.5 * n - n * of_mean;
   result.half_width = student(differences.size() - 1) * std::sqrt(squares / expected * of_mean);
   return result;
 }
 
-// Takes the slow course of the run out of the values: each block is divided by the smoothed level around it, where
-// levels of the arm with the change are first brought to those without it.
-std::vector<double> course(std::span<const Block> blocks, std::span<const double> levels, double effect) {
+// Takes the slow course of the run out of the values: each block is divided by the smoothed level
+// around it, where levels of the arm with the change are first brought to those without it.
+std::vector<double> course(std::span<const Block> blocks, std::span<const double> levels,
+                           double effect) {
   std::vector<double> equal(levels.begin(), levels.end());
   for (size_t i = 0; i < equal.size(); ++i) equal[i] += blocks[i].after ? effect : 0;
   std::vector<double> smooth(equal);
@@ -120,8 +124,8 @@ std::optional<Comparison> compare(std::span<const Block> blocks, uint64_t seed) 
   }
   const std::optional<RankTest> ranks = rank_test(before, after);
   if (!ranks) return std::nullopt;
-  std::optional<Interval> inside =
-      median_ratio_interval(before, after, BootstrapOptions{.confidence = kConfidence, .seed = seed});
+  std::optional<Interval> inside = median_ratio_interval(
+      before, after, BootstrapOptions{.confidence = kConfidence, .seed = seed});
   if (!inside) inside = range(before, after);
 
   Comparison result;

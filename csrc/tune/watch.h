@@ -1,5 +1,6 @@
-// Watches the change that was kept last: is the run still faster than it was before it? Only suspects, cheaply; a
-// second trial confirms (a run may slow down for reasons of its own). Kept by the controller.
+// Watches the change that was kept last: is the run still faster than it was before it? Only
+// suspects, cheaply; a second trial confirms (a run may slow down for reasons of its own). Kept by
+// the controller.
 #pragma once
 
 #include <cstdint>

@@ -68,6 +68,8 @@ class Engine:
         self.sampler_watch: Watch = live.sampler_watch
         self.thread: int | None = None
         self.busy = False
+        self.interrupted = False
+        """A signal handler raised inside: what was just under way may have been lost."""
         self.stop_asked: str | None = None
         self._pid = os.getpid()
 
@@ -114,6 +116,7 @@ class Engine:
         elif isinstance(error, Exception) and not foreign(error):
             self.hand_back(iterator, f"an error of gpuutil's: {error!r}")
         else:
+            self.interrupted = True
             self.hand_back(iterator, f"interrupted by {type(error).__name__}")
             raise error
 

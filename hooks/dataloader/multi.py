@@ -112,6 +112,7 @@ class MultiEngine(Engine):
                 stock = error is self.transport.error
                 self.transport.error = None
                 if stock:
+                    self.interrupted = not isinstance(error, Exception)
                     self.hand_back(iterator, f"the loader's own workers failed: {error!r}")
                     raise
                 self.mishap(iterator, error)
@@ -218,10 +219,10 @@ class MultiEngine(Engine):
         iterator.__dict__.update({**changes, ATTRIBUTE: HandedBack(stock)})
         iterator.__class__ = stock
         iterator.__dict__.pop(ATTRIBUTE, None)
-        exhausted = belt is None or belt.exhausted
+        prime = belt is not None and ("_sampler_iter" in changes or not belt.exhausted)
         self.drop_belt()
         self.live.released(self, reason)
-        if not exhausted and not iterator._shutdown:
+        if prime and not iterator._shutdown:
             depth = iterator._prefetch_factor * iterator._num_workers
             while len(iterator._task_info) < depth:
                 before = iterator._send_idx
@@ -231,8 +232,13 @@ class MultiEngine(Engine):
 
     def _tables(self, iterator: Any, belt: Conveyor) -> dict[str, Any]:
         """torch's bookkeeping for what is undelivered. Unfinished tasks of added workers go to stock ones again."""
-        tasks, arrived, owner = belt.tasks, belt.arrived, belt.owner
+        tasks, owner = belt.tasks, belt.owner
+        arrived = {**self.transport.taken, **belt.arrived}
         doubtful = set(belt.unsent)  # in `owner` too if a signal handler raised while it was being sent
+        if self.interrupted:
+            # An answer may have been lost between torch's queue and us: asked for again. (Not so for tasks that were
+            # adopted; there the window is torch's own.)
+            doubtful.update(seq for seq, indices in tasks.items() if indices is not None)
         stays = [s for s in tasks if s in arrived or isinstance(owner.get(s), int)]
         last = max(stays, default=belt.next_out - 1)
         info: dict[int, Any] = {}

@@ -85,7 +85,7 @@ class _Queue:
         return not self.items
 
     def _work(self) -> None:
-        ready = [p for p in self._context.processes if p.tasks.items]
+        ready = [p for p in self._context.processes if p.results is self and p.tasks.items]
         for process in self._context.schedule.order(ready) if ready else []:
             item = process.work()
             if item is not None:
@@ -99,7 +99,7 @@ class _Queue:
 
 class _StockProcess:
     def __init__(self, args: tuple[Any, ...]) -> None:
-        kind, dataset, self.tasks, _, _, auto_collation, collate, drop_last, *_ = args
+        kind, dataset, self.tasks, self.results, _, auto_collation, collate, drop_last, *_ = args
         dataset = dataset[0] if isinstance(dataset, list) and len(dataset) == 1 else dataset
         self._fetcher = _DatasetKind.create_fetcher(kind, dataset, auto_collation, collate, drop_last)
         self.daemon = True

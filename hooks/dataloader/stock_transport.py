@@ -18,6 +18,8 @@ class StockTransport:
 
     `iterator` is set for the time of one call only: no reference cycle. `owners` is the conveyor's table: an answer
     of a stock worker does not say whose it is. `error` is an exception that torch's methods raised: the user's.
+    `taken` holds what came out of torch's queue in the last call: nobody would make it again if a signal handler
+    raises before the conveyor has it.
     """
 
     def __init__(self, private: ProcessTransport) -> None:
@@ -25,6 +27,7 @@ class StockTransport:
         self.generation = 0
         self.owners: dict[int, Hashable] = {}
         self.error: BaseException | None = None
+        self.taken: dict[int, Any] = {}
         self._private = private
         self._checked = 0.0
 
@@ -38,6 +41,7 @@ class StockTransport:
         self, owner: Hashable | None, workers: Iterable[Hashable], timeout: float
     ) -> list[tuple[Hashable, Key, Any]]:
         """See `conveyor.Transport`. With `in_order` only the owner of the next batch is waited for."""
+        self.taken = {}
         workers = list(workers)
         private = [w for w in workers if not isinstance(w, int)]
         stock = len(private) < len(workers)
@@ -68,6 +72,7 @@ class StockTransport:
 
     def _event(self, item: tuple[int, Any]) -> tuple[Hashable, Key, Any]:
         seq, data = item
+        self.taken[seq] = data
         return self.owners.get(seq, -1), (self.generation, seq), data
 
     def _stock_ready(self) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import multiprocessing
 import os
 import select
@@ -33,6 +34,7 @@ _ending: list[Worker] = []
 _ending_lock = threading.Lock()
 _reaper: threading.Thread | None = None
 _hooked = False
+_forking = False
 
 
 class Worker:
@@ -74,6 +76,8 @@ class Worker:
         self.process = context.Process(
             target=_forked, args=(self, parts, *self._arguments), daemon=True, name="gpuutil-loader-worker"
         )
+        global _forking
+        _forking = True
         try:
             with warnings.catch_warnings():
                 # Python warns about forking beside threads; a stock loader with workers forks just the same.
@@ -86,6 +90,7 @@ class Worker:
                 self.end()
             raise
         finally:
+            _forking = False
             self._child_sock.close()
 
     def start_remote(self, payload: bytes) -> None:
@@ -277,6 +282,10 @@ _inherited: list[Worker] = []
 
 def _forget_after_fork() -> None:
     global _reaper, _ending_lock
+    if _forking:
+        # Garbage of the trainer must not be finalised in a worker: torch's iterators would try to end *their*
+        # workers from here, and complain on stderr.
+        gc.freeze()
     _inherited[:] = list(_held)  # kept: finalising them here would close numbers that mean something else by now
     _held.clear()
     _ending.clear()

@@ -1,6 +1,7 @@
 #include "op_observer.h"
 
 #include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -167,6 +168,7 @@ void connect_observer(const GpuutilRecorderTable* table) noexcept {
   g_table.store(table, std::memory_order_release);
   g_owner.store(getpid(), std::memory_order_release);
   table->set_observer(switch_observer);
+  table->set_grad_mode([] { return c10::GradMode::is_enabled() ? 1 : 0; });
 }
 
 void disconnect_observer() noexcept {
@@ -174,6 +176,7 @@ void disconnect_observer() noexcept {
   if (table == nullptr) return;
   switch_observer(0);
   table->set_observer(nullptr);
+  table->set_grad_mode(nullptr);
 }
 
 }  // namespace gpuutil::torch_hooks

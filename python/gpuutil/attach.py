@@ -10,6 +10,7 @@ from typing import Any
 from .config import Config, as_config, disabled, log_directory, resolve_apply, rung
 from .environment import asks_for_determinism, inert_child, unsupported
 from .monitor import Monitor
+from .replay import Change, kept_changes
 
 _lock = threading.Lock()
 _current: Monitor | None = None
@@ -21,6 +22,7 @@ def attach(
     optimizer: Any = None,
     loader: Any = None,
     apply: str | None = None,
+    replay: str | os.PathLike[str] | None = None,
     log_dir: str | os.PathLike[str] | bool | None = None,
     config: Config | Mapping[str, Any] | None = None,
 ) -> Monitor:
@@ -36,6 +38,8 @@ def attach(
         apply: the rung of what may be changed unasked: "observe" < "exact" < "auto" < "precision" < "all". Default:
             GPUUTIL_APPLY, else "auto"; "exact" at most where the run asks for determinism. GPUUTIL_APPLY_MAX is a
             ceiling over all of them.
+        replay: a report.json of an earlier run: its kept changes are applied at the first step and nothing is tried,
+            so that seeded runs repeat. Default: GPUUTIL_REPLAY.
         log_dir: folder for report files; default `gpuutil_logs/<run id>`. False writes none.
         config: a Config, or a mapping of its settings.
 
@@ -52,6 +56,11 @@ def attach(
         rung(apply, "apply")
     log_directory(log_dir)
     resolve_apply(apply, None)
+    changes: list[Change] | None = None
+    if replay is not None:
+        changes = kept_changes(replay, "replay")
+    elif os.environ.get("GPUUTIL_REPLAY"):
+        changes = kept_changes(os.environ["GPUUTIL_REPLAY"], "GPUUTIL_REPLAY")
     reason = "GPUUTIL_DISABLE is set" if disabled() else unsupported() or inert_child()
     if reason is not None:
         return Monitor(None, reason)
@@ -69,7 +78,7 @@ def attach(
         if _current is None or not _current.active:
             chosen, why = resolve_apply(apply, asks_for_determinism())
             try:
-                session = Session(chosen, why, apply is not None, settings, log_dir)
+                session = Session(chosen, why, apply is not None, settings, log_dir, changes)
             except Exception as error:  # the run must go on whatever is wrong with us
                 from .sinks.log import logger
 

@@ -78,6 +78,8 @@ class Hands:
                 remedy = ALL[part.remedy]
                 if part.subject:
                     subject = self._loaders.by_id(part.subject)
+                    if not self._loaders.has_seen(part.subject):
+                        return
                     if subject is None or subject.reference() is None:
                         if work.revert:
                             work.waiting.pop(0)  # a loader that is gone has nothing left to undo

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import threading
 import weakref
 from types import ModuleType
@@ -77,7 +76,7 @@ class LoaderWatch:
     def __init__(self, core: ModuleType, changes: bool) -> None:
         self._core = core
         self._changes = changes
-        self._ids = itertools.count(1)
+        self._latest = 0
         self._by_key: dict[int, WatchedLoader] = {}
         self._by_id: dict[int, WatchedLoader] = {}
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -86,7 +85,8 @@ class LoaderWatch:
         """The entry of this loader, made on first sight."""
         entry = self._by_key.get(id(loader))
         if entry is None or entry.reference() is not loader:
-            entry = WatchedLoader(loader, next(self._ids), self._changes)
+            self._latest += 1
+            entry = WatchedLoader(loader, self._latest, self._changes)
             self._by_key[id(loader)] = self._by_id[entry.id] = entry
             weakref.finalize(loader, self._forget, id(loader), entry.id).atexit = False
         return entry
@@ -96,6 +96,10 @@ class LoaderWatch:
 
     def by_id(self, identity: int) -> WatchedLoader | None:
         return self._by_id.get(identity)
+
+    def has_seen(self, identity: int) -> bool:
+        """Whether a loader with this id ever was; a replayed change may name one that is still to come."""
+        return identity <= self._latest
 
     def bind(self, loader: DataLoader, iterator: Any) -> None:
         """Marks a new iterator with its loader's id and applies what was decided for the loader."""

@@ -25,6 +25,7 @@ from .hooks.optimizer import OptimizerHook
 from .hooks.patching import PatchStack
 from .loaders import LoaderWatch
 from .remedies import ALL
+from .replay import Change
 from .sinks.files import RunFolder
 from .sinks.log import LogSetup, logger
 from .sinks.writer import Writer
@@ -43,10 +44,17 @@ class Session:
         explicit: the rung was given in code, so that a run that asks for determinism does not lower it.
         config: settings.
         log_dir: as given to attach.
+        replay: changes of an earlier run to apply instead of trying any; None tries.
     """
 
     def __init__(
-        self, apply: str, apply_reason: str, explicit: bool, config: Config, log_dir: Any
+        self,
+        apply: str,
+        apply_reason: str,
+        explicit: bool,
+        config: Config,
+        log_dir: Any,
+        replay: list[Change] | None = None,
     ) -> None:
         self.active = False
         self._limit_late = not explicit
@@ -82,6 +90,7 @@ class Session:
             log_dir="" if self._folder is None else str(self._folder.path),
             environment=json.dumps(environment.facts()),
             missing=[missing] if missing else [],
+            replay=replay,
             version=_version(),
             torch_version=torch.__version__,
             python_version=platform.python_version(),

@@ -49,12 +49,13 @@ RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds) 
   if (features.host.throttled_ratio) {
     finding.evidence.push_back(
         {"throttled_ratio", throttled,
-         fmt::format("the quota held this job back {} of the time", percent_text(throttled))});
+         fmt::format("the quota was used up in {} of its periods", percent_text(throttled))});
   }
   if (features.host.run_queue_wait_ratio) {
-    finding.evidence.push_back({"run_queue_wait_ratio", *features.host.run_queue_wait_ratio,
-                                fmt::format("ready to run but waiting for a CPU {} of the time",
-                                            percent_text(*features.host.run_queue_wait_ratio))});
+    finding.evidence.push_back(
+        {"run_queue_wait_ratio", *features.host.run_queue_wait_ratio,
+         fmt::format("of the time in which it could run, {} went by without a CPU",
+                     percent_text(*features.host.run_queue_wait_ratio))});
   }
   // CPU seconds of a step over the step that would be left: what keeps up.
   const double needed = input.used_cores / std::max(1 - input.wait_ratio, 0.01);

@@ -45,6 +45,16 @@ TEST_CASE("python hidden behind workers that cannot keep up is worth nothing") {
   CHECK(says(*result.finding, "waited there"));
 }
 
+TEST_CASE(
+    "python longer than the wait in front of it is worth what sticks out, and that not for sure") {
+  Features f = bookkeeping_loop();
+  f.user_python_seconds = 0.050;
+  set_wait(f, 0.30);
+  const GainRange gain = host_python(f, kT).finding->gain_ratio;
+  CHECK(gain.low == 0);
+  CHECK(gain.high == doctest::Approx(0.20));
+}
+
 TEST_CASE("without workers nothing hides it, however long the input takes") {
   Features f = bookkeeping_loop();
   set_wait(f, 0.30);

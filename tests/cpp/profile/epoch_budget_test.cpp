@@ -26,7 +26,8 @@ TEST_CASE("shares sum to the amount and stay within one of their exact value") {
   for (int round = 0; round < 2000; ++round) {
     std::vector<int64_t> weights(1 + random() % 7);
     int64_t total = 0;
-    for (int64_t& w : weights) total += w = static_cast<int64_t>(random() % 5 == 0 ? 0 : random() % (1ull << 50));
+    for (int64_t& w : weights)
+      total += w = static_cast<int64_t>(random() % 5 == 0 ? 0 : random() % (1ull << 50));
     const auto amount = static_cast<int64_t>(random() % (1ull << 60));
     const std::vector<int64_t> parts = share_out(amount, weights);
     int64_t sum = 0;
@@ -42,7 +43,8 @@ TEST_CASE("shares sum to the amount and stay within one of their exact value") {
   CHECK(share_out(10, nothing) == std::vector<int64_t>{0, 10});
 }
 
-TEST_CASE("unsampled time is divided as in the sampled steps, and everything sums to the wall time") {
+TEST_CASE(
+    "unsampled time is divided as in the sampled steps, and everything sums to the wall time") {
   EpochBudget budget;
   int64_t wall_ns = 0;
   for (int i = 0; i < 10; ++i) {
@@ -97,7 +99,8 @@ TEST_CASE("what an outlier has beyond one step's work stays other") {
   CHECK(account.phases[Phase::other] == (14 + 5 * 7 + 1000) * kMs);
 }
 
-TEST_CASE("the part of a step that lies before the turn is the old epoch's tail and not counted again") {
+TEST_CASE(
+    "the part of a step that lies before the turn is the old epoch's tail and not counted again") {
   EpochBudget budget;
   Step step = unsampled_step(0);
   step.earlier[Phase::input_wait] = 30 * kMs;

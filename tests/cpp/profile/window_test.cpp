@@ -114,7 +114,8 @@ TEST_CASE("without a fetch on the training thread the wait is unknown") {
     step.loader = 0;
     window.add(step);
   }
-  CHECK_FALSE(steady_features(window).phase_ratio[static_cast<size_t>(Phase::input_wait)].has_value());
+  CHECK_FALSE(
+      steady_features(window).phase_ratio[static_cast<size_t>(Phase::input_wait)].has_value());
 }
 
 TEST_CASE("the host's waterfall adds up to one and keeps what nobody saw apart") {
@@ -134,7 +135,8 @@ TEST_CASE("the host's waterfall adds up to one and keeps what nobody saw apart")
   CHECK(unseen.total() == doctest::Approx(1.0));
   CHECK(unseen.unexplained_ratio == doctest::Approx(35.0 / 115));
 
-  // Unsampled steps that work longer than the slowed-down sampled ones do something that none of these did.
+  // Unsampled steps that work longer than the slowed-down sampled ones do something that none of
+  // these did.
   Window strange;
   for (int i = 0; i < 40; ++i) {
     strange.add(i % 10 == 0 ? sampled_step(i, 80 * kMs, 1) : unsampled_step(i, 80 * kMs, 70 * kMs));

@@ -62,7 +62,9 @@ TEST_CASE("strings are escaped and bytes that are not UTF-8 are replaced") {
   CHECK(written("\xc3\xa9\xf0\x9f\x98\x80") == "\"\xc3\xa9\xf0\x9f\x98\x80\"");
   for (const std::string_view broken :
        {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80", "\xe2\x82"}) {
-    const std::string text = written(std::string("<") + std::string(broken) + ">");
+    std::string bytes = "<";
+    bytes.append(broken).append(">");
+    const std::string text = written(bytes);
     CHECK(text.find("\xef\xbf\xbd") != std::string::npos);
     CHECK(json_is_valid(text));
   }

@@ -130,10 +130,21 @@ TEST_CASE("the phases of the epoch budget sum to its wall time") {
   CHECK(json.find('\n') == std::string::npos);  // one line of epochs.jsonl
   double sum = 0;
   for (const std::string_view name : kPhaseNames) {
-    const std::string key = "\"" + std::string(name) + "\":";
+    std::string key = "\"";
+    key.append(name).append("\":");
     sum += std::strtod(json.c_str() + json.find(key) + key.size(), nullptr);
   }
   CHECK(sum == doctest::Approx(6.9));
+}
+
+TEST_CASE("phases that nobody told apart are null, not zero") {
+  EpochSummary epoch = photograph_epoch();
+  epoch.budget = {};
+  epoch.budget[Phase::input_wait] = 80 * kMs;
+  epoch.budget[Phase::other] = 20 * kMs;
+  const std::string json = epoch_json(epoch);
+  CHECK(has(json, R"("phases":{"input_wait":0.08,"host_to_device":null,"forward":null,)"));
+  CHECK(has(json, R"("evaluation":0,"gpuutil":0,"other":0.02})"));
 }
 
 TEST_CASE(

@@ -53,8 +53,10 @@ inline EpochSummary photograph_epoch() {
   e.wall_seconds = 6.9;
   e.samples_per_second = 139.2;
   e.budget[Phase::input_wait] = 5520 * kMs;
-  e.budget[Phase::forward] = 40 * kMs;
-  e.budget[Phase::other] = 1339 * kMs;
+  e.budget[Phase::forward] = 552 * kMs;
+  e.budget[Phase::backward] = 620 * kMs;
+  e.budget[Phase::optimizer] = 69 * kMs;
+  e.budget[Phase::other] = 138 * kMs;
   e.budget[Phase::gpuutil] = 1 * kMs;
   e.profile.steps = 58;
   e.profile.step_seconds_p50 = 0.1105;
@@ -104,7 +106,10 @@ inline EpochSummary tuned_epoch() {
   e.samples_per_second = 257.6;
   e.budget = {};
   e.budget[Phase::input_wait] = 4500 * kMs;
-  e.budget[Phase::other] = 6699 * kMs;
+  e.budget[Phase::forward] = 2680 * kMs;
+  e.budget[Phase::backward] = 3010 * kMs;
+  e.budget[Phase::optimizer] = 335 * kMs;
+  e.budget[Phase::other] = 674 * kMs;
   e.budget[Phase::gpuutil] = 1 * kMs;
   e.profile.step_seconds_p50 = 0.0621;
   e.profile.coverage_ratio = 0.09;
@@ -130,7 +135,10 @@ inline EpochSummary healthy_epoch() {
   e.budget = {};
   e.budget[Phase::input_wait] = 28 * kMs;
   e.budget[Phase::evaluation] = 500 * kMs;
-  e.budget[Phase::other] = 6372 * kMs;
+  e.budget[Phase::forward] = 2550 * kMs;
+  e.budget[Phase::backward] = 2870 * kMs;
+  e.budget[Phase::optimizer] = 318 * kMs;
+  e.budget[Phase::other] = 634 * kMs;
   e.first_epoch = 1;
   e.first_step_seconds_p50 = 0.1101;
   Features f = photograph_features();

@@ -16,13 +16,15 @@ double ratio_of(const TimeShares& shares, std::string_view label) {
   return -1;
 }
 
-TEST_CASE("exact phases come from the whole epoch, the rest is split as the sampled steps saw it") {
+TEST_CASE("the shares are those of the epoch budget, zeros left out except for input") {
   const TimeShares shares = time_shares(photograph_epoch());
   CHECK(shares.split);
-  CHECK(ratio_of(shares, "input") == doctest::Approx(5520.0 / 6900));
-  // 1379 ms that only sampled steps tell apart, in the proportion 8 : 9 : 1 : 2.
-  CHECK(ratio_of(shares, "forward") == doctest::Approx(1379.0 / 6900 * 8 / 20));
-  CHECK(ratio_of(shares, "backward") == doctest::Approx(1379.0 / 6900 * 9 / 20));
+  CHECK(ratio_of(shares, "input") == doctest::Approx(0.8));
+  CHECK(ratio_of(shares, "backward") == doctest::Approx(620.0 / 6900));
+  CHECK(ratio_of(shares, "eval") == -1);
+  EpochSummary e = photograph_epoch();
+  e.budget[Phase::input_wait] = 0;
+  CHECK(ratio_of(time_shares(e), "input") == 0);
 }
 
 TEST_CASE("whatever the epoch, shares sum to one, printed percentages to 100, and the line fits") {
@@ -31,9 +33,6 @@ TEST_CASE("whatever the epoch, shares sum to one, printed percentages to 100, an
     EpochSummary e;
     for (int64_t& ns : e.budget.ns)
       ns = random() % 3 == 0 ? 0 : static_cast<int64_t>(random() % 1'000'000'000);
-    for (auto& ratio : e.profile.phase_ratio) {
-      if (random() % 3 != 0) ratio = static_cast<double>(random() % 1000) / 1000;
-    }
     e.profile.coverage_ratio = 0.09;
     if (e.budget.total() == 0) continue;
     const TimeShares shares = time_shares(e);
@@ -61,7 +60,9 @@ TEST_CASE("whatever the epoch, shares sum to one, printed percentages to 100, an
 
 TEST_CASE("without sampled steps forward, backward and optimizer are one number") {
   EpochSummary e = photograph_epoch();
-  e.profile.phase_ratio = {};
+  e.budget = {};
+  e.budget[Phase::input_wait] = 80 * kMs;
+  e.budget[Phase::other] = 20 * kMs;
   const std::string line = time_line(e, 100);
   CHECK(line == "time: input 80 % | training 20 %   (forward, backward, optimizer not told apart)");
 }

@@ -6,7 +6,8 @@ using namespace gpuutil::test;
 
 namespace {
 
-Stream& evaluate(Stream& s, uint32_t loader, int batches, uint16_t flags = 0, bool to_the_end = true) {
+Stream& evaluate(Stream& s, uint32_t loader, int batches, uint16_t flags = 0,
+                 bool to_the_end = true) {
   s.iter(loader);
   for (int i = 0; i < batches; ++i) s.fetch(5_ms, loader, 16, flags).forward(10_ms);
   return to_the_end ? s.exhausted(loader) : s;
@@ -21,7 +22,8 @@ int64_t evaluation_of(const Outcome& o) {
 }  // namespace
 
 TEST_CASE("an evaluation between epochs is a phase of the next epoch's first step") {
-  for (const uint32_t loader : {kValid, kTrain}) {  // another loader, or the training loader once more
+  for (const uint32_t loader :
+       {kValid, kTrain}) {  // another loader, or the training loader once more
     CAPTURE(loader);
     Stream s = loop();
     for (int epoch = 0; epoch < 3; ++epoch) {
@@ -57,6 +59,21 @@ TEST_CASE("an evaluation in the middle of an epoch does not end it") {
     CHECK(o.steps[6].micro_steps == 1);
     REQUIRE(o.turns.size() == 2);
     CHECK(o.turns[0].steps == 12);
+  }
+}
+
+TEST_CASE("an evaluation on the training loader after the last batch leaves the epoch to end") {
+  Stream s = loop();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    s.iter().plain_steps(6);
+    evaluate(s, kTrain, 5).exhausted();
+  }
+  const Outcome o = assemble(s);
+  CHECK(o.steps.size() == 18);
+  REQUIRE(o.turns.size() == 4);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(o.turns[i].kind == EpochEnd::exhausted);
+    CHECK(o.turns[i].steps == 6);
   }
 }
 
@@ -128,7 +145,8 @@ TEST_CASE("a process that only evaluates has no steps") {
   CHECK(o.turns[0].tail[Phase::evaluation] == 100_us + 300 * 15_ms + 1_ms);
 }
 
-TEST_CASE("two loaders read in step give two batches a step, and the first one's passes are the epochs") {
+TEST_CASE(
+    "two loaders read in step give two batches a step, and the first one's passes are the epochs") {
   Stream s = loop();
   for (int epoch = 0; epoch < 3; ++epoch) {
     s.iter(kTrain).iter(kSecond);
@@ -154,7 +172,8 @@ TEST_CASE("two loaders read in step give two batches a step, and the first one's
 TEST_CASE("two loaders read in step by a loop that updates by hand give one step a pair") {
   Stream s = loop();
   s.iter(kTrain).iter(kSecond);
-  for (int i = 0; i < 6; ++i) s.fetch(20_ms, kTrain).fetch(10_ms, kSecond).forward(10_ms).backward(10_ms);
+  for (int i = 0; i < 6; ++i)
+    s.fetch(20_ms, kTrain).fetch(10_ms, kSecond).forward(10_ms).backward(10_ms);
   s.exhausted(kTrain);
   const Outcome o = assemble(s);
   REQUIRE(o.steps.size() == 6);
@@ -273,7 +292,8 @@ TEST_CASE("an evaluation that is cut short in a loop that fetches ahead is one")
   }
   const Outcome o = assemble(s);
   REQUIRE(o.steps.size() == 10);
-  CHECK(o.steps[6].phases[Phase::evaluation] == 100_us + 3 * 15_ms - 10_ms);  // up to its last batch
+  CHECK(o.steps[6].phases[Phase::evaluation] ==
+        100_us + 3 * 15_ms - 10_ms);  // up to its last batch
   CHECK(o.steps[6].micro_steps == 1);
 }
 

@@ -12,7 +12,8 @@ namespace {
 Stream from(const Stream& whole, size_t first) {
   Stream late(whole.events()[first].event.time_ns);
   late.at(whole.now_ns());
-  late.events().assign(whole.events().begin() + static_cast<std::ptrdiff_t>(first), whole.events().end());
+  late.events().assign(whole.events().begin() + static_cast<std::ptrdiff_t>(first),
+                       whole.events().end());
   return late;
 }
 
@@ -57,7 +58,11 @@ TEST_CASE("attached anywhere in the middle, later epochs have the right steps") 
 
 TEST_CASE("attached inside a fetch, the time of that fetch is other and the next one is a wait") {
   Stream s = loop();
-  s.pass(30_ms).put(EventKind::fetch_end, kTrain, 16, kFetchBatch).pass(10_ms).optimizer(5_ms).plain_steps(5);
+  s.pass(30_ms)
+      .put(EventKind::fetch_end, kTrain, 16, kFetchBatch)
+      .pass(10_ms)
+      .optimizer(5_ms)
+      .plain_steps(5);
   const Outcome o = run(s);
   REQUIRE(o.steps.size() == 6);
   CHECK(o.steps[0].wall_ns() == 45_ms);
@@ -68,7 +73,12 @@ TEST_CASE("attached inside a fetch, the time of that fetch is other and the next
 
 TEST_CASE("a lost end of a fetch makes no wait of what follows") {
   Stream s = loop();
-  s.iter().plain_steps(5).put(EventKind::fetch_begin, kTrain).pass(115_ms).optimizer_end().plain_steps(5);
+  s.iter()
+      .plain_steps(5)
+      .put(EventKind::fetch_begin, kTrain)
+      .pass(115_ms)
+      .optimizer_end()
+      .plain_steps(5);
   const Outcome o = run(s);
   REQUIRE(o.steps.size() == 11);
   CHECK(o.steps[5].phases[Phase::input_wait] == 0);
@@ -98,7 +108,11 @@ TEST_CASE("a loader inside another loader's fetch is part of that fetch") {
   Stream s = loop();
   s.iter();
   for (int i = 0; i < 6; ++i) {
-    s.put(EventKind::fetch_begin, kTrain).pass(10_ms).iter(kSecond).fetch(20_ms, kSecond).exhausted(kSecond);
+    s.put(EventKind::fetch_begin, kTrain)
+        .pass(10_ms)
+        .iter(kSecond)
+        .fetch(20_ms, kSecond)
+        .exhausted(kSecond);
     s.put(EventKind::fetch_end, kTrain, 16, kFetchBatch).optimizer(5_ms);
   }
   const Outcome o = run(s);
@@ -155,14 +169,27 @@ TEST_CASE("steps and epochs stay exact on streams with events lost, doubled, mov
     const uint32_t kinds = static_cast<uint32_t>(EventKind::range) + 1;
     const uint32_t faults = below(60);
     for (uint32_t i = 0; i < faults; ++i) {
-      const auto at = events.begin() + static_cast<std::ptrdiff_t>(below(static_cast<uint32_t>(events.size())));
+      const auto at =
+          events.begin() + static_cast<std::ptrdiff_t>(below(static_cast<uint32_t>(events.size())));
       switch (below(6)) {
-        case 0: events.erase(at); break;
-        case 1: events.insert(at, *at); break;
-        case 2: at->event.time_ns += static_cast<int64_t>(below(20'000'000)) - 10'000'000; break;
-        case 3: at->event.kind = static_cast<EventKind>(below(kinds)); break;
-        case 4: at->event.value = static_cast<int64_t>(below(3'000'000'000)) - 1'000'000'000; break;
-        default: at->thread = 1 + below(4); break;
+        case 0:
+          events.erase(at);
+          break;
+        case 1:
+          events.insert(at, *at);
+          break;
+        case 2:
+          at->event.time_ns += static_cast<int64_t>(below(20'000'000)) - 10'000'000;
+          break;
+        case 3:
+          at->event.kind = static_cast<EventKind>(below(kinds));
+          break;
+        case 4:
+          at->event.value = static_cast<int64_t>(below(3'000'000'000)) - 1'000'000'000;
+          break;
+        default:
+          at->thread = 1 + below(4);
+          break;
       }
     }
     if (below(4) == 0) {  // nothing but garbage

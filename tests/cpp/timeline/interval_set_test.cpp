@@ -82,7 +82,8 @@ TEST_CASE("set operations agree with one bit a nanosecond on random sets") {
     REQUIRE(any.total() == a.total() + b.total() - both.total());
     REQUIRE(rest.total() == a.total() - both.total());
 
-    const auto from = static_cast<int64_t>(random() % kTimes), to = static_cast<int64_t>(random() % kTimes);
+    const auto from = static_cast<int64_t>(random() % kTimes),
+               to = static_cast<int64_t>(random() % kTimes);
     const IntervalSet window(from, to);
     REQUIRE(a.clipped(from, to) == intersect(a, window));
     REQUIRE(a.total_within(from, to) == intersect(a, window).total());

@@ -22,7 +22,7 @@ TEST_CASE("a plain loop has one step for each optimizer end") {
   CHECK(o.steps[5].phases[Phase::other] == 35_ms);
   CHECK(o.steps[5].marks == kStepClean);
   CHECK(o.steps[2].marks == kStepFirst);
-  CHECK((o.steps[0].marks & kStepEpochTurn) != 0);  // the pass begins in it
+  CHECK((o.steps[0].marks & kStepEpochTurn) != 0);                // the pass begins in it
   CHECK(o.steps[0].phases[Phase::input_wait] == 80_ms + 100_us);  // making the iterator included
 
   REQUIRE(o.turns.size() == 2);
@@ -53,7 +53,8 @@ TEST_CASE("an epoch turn is handed on at once when no step is under way") {
   Stream s = loop();
   s.iter().plain_steps(5).exhausted();
   std::vector<EpochTurn> turns;
-  StepAssembler assembler([](const Step&) {}, [&](const EpochTurn& t) { turns.push_back(t); }, s.start_ns());
+  StepAssembler assembler([](const Step&) {}, [&](const EpochTurn& t) { turns.push_back(t); },
+                          s.start_ns());
   feed(assembler, s.events(), s.start_ns());
   REQUIRE(turns.size() == 1);
   CHECK(turns[0].end_ns == s.now_ns());
@@ -95,6 +96,42 @@ TEST_CASE("what is left of an accumulation at the end of a pass is a partial ste
   }
   REQUIRE(o.turns.size() == 4);
   CHECK(o.turns[1].steps == 5);
+}
+
+TEST_CASE(
+    "what is left of an accumulation and stepped on after the loop is one step with its "
+    "optimizer") {
+  Stream s = loop();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    s.iter();
+    for (int batch = 0; batch < 18; ++batch) {
+      s.fetch(10_ms).forward(5_ms).backward(5_ms);
+      if (batch % 4 == 3) s.optimizer(2_ms);
+    }
+    s.exhausted().optimizer(2_ms);
+  }
+  const Outcome o = assemble(s);
+  REQUIRE(o.steps.size() == 15);
+  for (size_t i = 0; i < o.steps.size(); ++i) {
+    CHECK(o.steps[i].micro_steps == (i % 5 == 4 ? 2 : 4));
+    CHECK(o.steps[i].optimizer_ends == 1);
+  }
+}
+
+TEST_CASE("an accumulating loop that fetches one batch ahead has a step for each optimizer end") {
+  Stream s = loop();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    s.iter().fetch(10_ms);
+    for (int batch = 1; batch <= 12; ++batch) {
+      batch < 12 ? s.fetch(10_ms) : s.exhausted();
+      s.forward(10_ms).backward(20_ms);
+      if (batch % 4 == 0) s.optimizer(5_ms);
+    }
+  }
+  const Outcome o = assemble(s);
+  REQUIRE(o.steps.size() == 9);
+  for (const Step& step : o.steps) CHECK(step.optimizer_ends == 1);
+  CHECK(o.turns.size() == 4);
 }
 
 TEST_CASE("a step whose optimizer GradScaler skips ends at the next fetch") {
@@ -192,7 +229,9 @@ TEST_CASE("an early break ends the epoch where the next iterator is made") {
   CHECK(o.steps[5].epoch == 1);
 }
 
-TEST_CASE("once mon.epoch() was called only it ends epochs, and once mon.step() was called only it ends steps") {
+TEST_CASE(
+    "once mon.epoch() was called only it ends epochs, and once mon.step() was called only it ends "
+    "steps") {
   Stream s = loop();
   s.user_epoch(1).iter();
   for (int i = 0; i < 4; ++i) s.plain_step().plain_step().user_step();

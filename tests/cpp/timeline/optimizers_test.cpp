@@ -30,7 +30,8 @@ TEST_CASE("a GAN's two optimizers make one step, discriminator first") {
 
 TEST_CASE("a GAN without a loader has one step a turn") {
   Stream s = loop();
-  for (int i = 0; i < 10; ++i) s.pass(20_ms).optimizer(2_ms, kCritic).pass(20_ms).optimizer(2_ms, kGenerator);
+  for (int i = 0; i < 10; ++i)
+    s.pass(20_ms).optimizer(2_ms, kCritic).pass(20_ms).optimizer(2_ms, kGenerator);
   const Outcome o = assemble(s);
   CHECK(o.steps.size() == 10);
   CHECK(count_with(o, 0, 2) == 10);
@@ -66,9 +67,11 @@ TEST_CASE("five critic updates and one generator update are one step") {
     }
     s.exhausted();
     const Outcome o = assemble(s);
-    // The generator is met after five critic updates that looked like steps; from then on turns are whole.
+    // The generator is met after five critic updates that looked like steps; from then on turns are
+    // whole.
     CHECK(count_with(o, own_fetch ? 5 : 1, 6) == (own_fetch ? 7 : 8));
-    for (size_t i = o.steps.size() - 7; i < o.steps.size(); ++i) CHECK(o.steps[i].optimizer_ends == 6);
+    for (size_t i = o.steps.size() - 7; i < o.steps.size(); ++i)
+      CHECK(o.steps[i].optimizer_ends == 6);
   }
 }
 
@@ -106,7 +109,8 @@ TEST_CASE("a new optimizer in a later cell of a notebook starts to end the steps
   Stream s = loop();
   s.iter().plain_steps(6).exhausted();
   s.iter();
-  for (int i = 0; i < 6; ++i) s.fetch(80_ms).forward(10_ms).backward(20_ms).optimizer(5_ms, kCritic);
+  for (int i = 0; i < 6; ++i)
+    s.fetch(80_ms).forward(10_ms).backward(20_ms).optimizer(5_ms, kCritic);
   s.exhausted();
   const Outcome o = assemble(s);
   CHECK(o.steps.size() == 12);
@@ -140,7 +144,13 @@ TEST_CASE("a closure that fetches inside the optimizer has its waits told apart"
   Stream s = loop();
   s.iter().sampling(true);
   for (int i = 0; i < 6; ++i) {
-    s.optimizer_begin().fetch(50_ms).zero_grad(1_ms).forward(10_ms).backward(20_ms).pass(3_ms).optimizer_end();
+    s.optimizer_begin()
+        .fetch(50_ms)
+        .zero_grad(1_ms)
+        .forward(10_ms)
+        .backward(20_ms)
+        .pass(3_ms)
+        .optimizer_end();
   }
   s.exhausted();
   const Outcome o = assemble(s);
@@ -198,7 +208,9 @@ TEST_CASE("updates by hand end their step at the next fetch") {
   CHECK(o.turns[1].steps == 4);
 }
 
-TEST_CASE("updates by hand with neither loader nor optimizer end their step with backward, where sampled") {
+TEST_CASE(
+    "updates by hand with neither loader nor optimizer end their step with backward, where "
+    "sampled") {
   Stream s = loop();
   s.sampling(true);
   for (int i = 0; i < 8; ++i) s.forward(10_ms).backward(20_ms).complete(EventKind::op, 1_ms);
@@ -237,7 +249,8 @@ TEST_CASE("an observation of the given span contains a whole step wherever it be
       step(kGenerator);
     }
     Outcome o;
-    StepAssembler assembler([&](const Step& t) { o.steps.push_back(t); }, [](const EpochTurn&) {}, s.start_ns());
+    StepAssembler assembler([&](const Step& t) { o.steps.push_back(t); }, [](const EpochTurn&) {},
+                            s.start_ns());
     feed(assembler, s.events(), s.start_ns());
     CHECK(assembler.cycle().optimizer_ends == 6);
     CHECK(assembler.cycle().observation_span() == 12);

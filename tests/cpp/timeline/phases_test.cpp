@@ -35,7 +35,8 @@ TEST_CASE("a sampled step tells every phase apart, and its neighbours only the w
 
 TEST_CASE("a step that was sampled in part only is not sampled") {
   Stream s = loop();
-  s.iter().plain_steps(5).fetch(80_ms).sampling(true).forward(10_ms).backward(20_ms).optimizer(5_ms);
+  s.iter().plain_steps(5).fetch(80_ms).sampling(true).forward(10_ms).backward(20_ms).optimizer(
+      5_ms);
   s.fetch(80_ms).forward(10_ms).sampling(false).backward(20_ms).optimizer(5_ms).plain_steps(2);
   const Outcome o = assemble(s);
   REQUIRE(o.steps.size() == 9);
@@ -44,7 +45,9 @@ TEST_CASE("a step that was sampled in part only is not sampled") {
   CHECK(o.steps[5].phases[Phase::other] == 35_ms);
 }
 
-TEST_CASE("pauses between operators belong to forward while short, and are the user's own work when long") {
+TEST_CASE(
+    "pauses between operators belong to forward while short, and are the user's own work when "
+    "long") {
   Stream s = loop();
   s.iter().sampling(true);
   for (int i = 0; i < 6; ++i) {
@@ -98,7 +101,8 @@ TEST_CASE("both halves of a GAN's turn have forward and backward") {
   Stream s = loop();
   s.iter().sampling(true);
   for (int i = 0; i < 6; ++i) {
-    s.fetch(50_ms).forward(10_ms).backward(11_ms).forward(4_ms).backward(5_ms).optimizer(2_ms, kCritic);
+    s.fetch(50_ms).forward(10_ms).backward(11_ms).forward(4_ms).backward(5_ms).optimizer(2_ms,
+                                                                                         kCritic);
     s.forward(12_ms).backward(13_ms).optimizer(3_ms, kGenerator);
   }
   const Outcome o = assemble(s);

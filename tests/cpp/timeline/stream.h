@@ -1,4 +1,5 @@
-// Hand-made event streams that read like the loop that would record them, and what the assembler makes of them.
+// Hand-made event streams that read like the loop that would record them, and what the assembler
+// makes of them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,11 +13,15 @@
 namespace gpuutil::test {
 
 constexpr int64_t operator""_us(unsigned long long n) { return static_cast<int64_t>(n) * 1'000; }
-constexpr int64_t operator""_ms(unsigned long long n) { return static_cast<int64_t>(n) * 1'000'000; }
-constexpr int64_t operator""_s(unsigned long long n) { return static_cast<int64_t>(n) * 1'000'000'000; }
+constexpr int64_t operator""_ms(unsigned long long n) {
+  return static_cast<int64_t>(n) * 1'000'000;
+}
+constexpr int64_t operator""_s(unsigned long long n) {
+  return static_cast<int64_t>(n) * 1'000'000'000;
+}
 
-constexpr uint32_t kMain = 1, kWorker = 2, kAutograd = 3;  // threads
-constexpr uint32_t kTrain = 10, kValid = 11, kSecond = 12;  // loaders
+constexpr uint32_t kMain = 1, kWorker = 2, kAutograd = 3;        // threads
+constexpr uint32_t kTrain = 10, kValid = 11, kSecond = 12;       // loaders
 constexpr uint32_t kSgd = 100, kCritic = 101, kGenerator = 102;  // optimizers
 
 // Calls advance the clock of the thread that they happen on. Operator events only while sampling.
@@ -25,9 +30,18 @@ class Stream {
   explicit Stream(int64_t start_ns = 1_s) : start_ns_(start_ns), now_ns_(start_ns) {}
 
   // What follows happens on this thread.
-  Stream& on(uint32_t thread) { thread_ = thread; return *this; }
-  Stream& at(int64_t now_ns) { now_ns_ = now_ns; return *this; }
-  Stream& pass(int64_t ns) { now_ns_ += ns; return *this; }
+  Stream& on(uint32_t thread) {
+    thread_ = thread;
+    return *this;
+  }
+  Stream& at(int64_t now_ns) {
+    now_ns_ = now_ns;
+    return *this;
+  }
+  Stream& pass(int64_t ns) {
+    now_ns_ += ns;
+    return *this;
+  }
   Stream& put(EventKind kind, uint32_t subject = 0, int64_t value = 0, uint16_t flags = 0) {
     Event event;
     event.time_ns = now_ns_;
@@ -42,7 +56,8 @@ class Stream {
   Stream& iter(uint32_t loader = kTrain, int64_t ns = 100_us) {
     return put(EventKind::iter_begin, loader).pass(ns).put(EventKind::iter_end, loader);
   }
-  Stream& fetch(int64_t wait_ns, uint32_t loader = kTrain, int64_t samples = 16, uint16_t more = 0) {
+  Stream& fetch(int64_t wait_ns, uint32_t loader = kTrain, int64_t samples = 16,
+                uint16_t more = 0) {
     put(EventKind::fetch_begin, loader).pass(wait_ns);
     return put(EventKind::fetch_end, loader, samples, static_cast<uint16_t>(kFetchBatch | more));
   }
@@ -76,11 +91,15 @@ class Stream {
   Stream& optimizer(int64_t ns, uint32_t id = kSgd) {
     return optimizer_begin(id).pass(ns).optimizer_end(id);
   }
-  Stream& complete(EventKind kind, int64_t ns) { return sampling_ ? pass(ns).put(kind, 0, ns) : pass(ns); }
+  Stream& complete(EventKind kind, int64_t ns) {
+    return sampling_ ? pass(ns).put(kind, 0, ns) : pass(ns);
+  }
   Stream& zero_grad(int64_t ns) { return complete(EventKind::zero_grad, ns); }
   Stream& sync(int64_t ns) { return complete(EventKind::sync, ns); }
   Stream& copy(int64_t ns) { return complete(EventKind::copy_to_device, ns); }
-  Stream& span_begin(Phase phase) { return put(EventKind::span_begin, static_cast<uint32_t>(phase)); }
+  Stream& span_begin(Phase phase) {
+    return put(EventKind::span_begin, static_cast<uint32_t>(phase));
+  }
   Stream& span_end(Phase phase) { return put(EventKind::span_end, static_cast<uint32_t>(phase)); }
   Stream& span(Phase phase, int64_t ns) { return span_begin(phase).pass(ns).span_end(phase); }
   Stream& user_step() { return put(EventKind::user_step); }
@@ -125,12 +144,15 @@ inline void feed(StepAssembler& assembler, const std::vector<ThreadEvent>& event
   int64_t last_ns = start_ns;
   for (const ThreadEvent& e : events) {
     last_ns = std::max(last_ns, e.event.time_ns);
-    if (std::find(threads.begin(), threads.end(), e.thread) == threads.end()) threads.push_back(e.thread);
+    if (std::find(threads.begin(), threads.end(), e.thread) == threads.end())
+      threads.push_back(e.thread);
   }
   std::vector<size_t> next(threads.size(), 0);
-  for (int64_t drain_ns = start_ns + slice_ns; drain_ns < last_ns + 2 * slice_ns; drain_ns += slice_ns) {
+  for (int64_t drain_ns = start_ns + slice_ns; drain_ns < last_ns + 2 * slice_ns;
+       drain_ns += slice_ns) {
     for (size_t t = 0; t < threads.size(); ++t) {
-      const int64_t reached_ns = drain_ns + static_cast<int64_t>(t) * 1_ms;  // this one's turn comes later
+      const int64_t reached_ns =
+          drain_ns + static_cast<int64_t>(t) * 1_ms;  // this one's turn comes later
       for (; next[t] < events.size(); ++next[t]) {
         if (events[next[t]].thread != threads[t]) continue;
         if (events[next[t]].event.time_ns > reached_ns) break;
@@ -182,7 +204,8 @@ inline void check_exact(const Outcome& outcome, int64_t begin_ns, int64_t end_ns
 inline Outcome assemble(const Stream& stream) {
   Outcome outcome;
   StepAssembler assembler([&](const Step& s) { outcome.steps.push_back(s); },
-                          [&](const EpochTurn& t) { outcome.turns.push_back(t); }, stream.start_ns());
+                          [&](const EpochTurn& t) { outcome.turns.push_back(t); },
+                          stream.start_ns());
   feed(assembler, stream.events(), stream.start_ns());
   assembler.flush(stream.now_ns());
   check_exact(outcome, stream.start_ns(), stream.now_ns());

@@ -1,6 +1,7 @@
-// A training run in miniature for tests of the controller: step times as a function of workers, prefetch, threads,
-// cores and latency, with noise, and hands that can be slow, fail or stay silent. It shares no formula with
-// csrc/tune/loader_model: what the model guesses is given here, and not always as the model would have it.
+// A training run in miniature for tests of the controller: step times as a function of workers,
+// prefetch, threads, cores and latency, with noise, and hands that can be slow, fail or stay
+// silent. It shares no formula with csrc/tune/loader_model: what the model guesses is given here,
+// and not always as the model would have it.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +25,12 @@ struct TrainerFacts {
   double trainer_seconds = 0.03;  // with one thread
   std::vector<double> thread_speedup = {1, 1.3, 1.5, 1.6};
   double cores = 2;
-  double crowd_penalty = 0.35;    // for a core too few beside more than one thread
-  double order_loss = 0.02;       // workers deliver in order
+  double crowd_penalty = 0.35;  // for a core too few beside more than one thread
+  double order_loss = 0.02;     // workers deliver in order
   double noise_ratio = 0.02;
-  double spike_ratio = 0.005;     // of steps, five times as long
+  double spike_ratio = 0.005;  // of steps, five times as long
   double drift_per_step = 0;
-  double turn_seconds = 0;        // at each epoch turn, for each worker: they are started again
+  double turn_seconds = 0;  // at each epoch turn, for each worker: they are started again
   int64_t epoch_steps = 1'000'000;
   bool bursts = true;
 };
@@ -52,9 +53,9 @@ class SimulatedTrainer {
   int threads = 2;
   int ranks = 1;
   Hands hands = Hands::willing;
-  int start_steps = 3;      // until the first batch of new workers
-  double foreign_cores = 0; // takes from the budget
-  double slowdown = 1;      // of everything
+  int start_steps = 3;         // until the first batch of new workers
+  double foreign_cores = 0;    // takes from the budget
+  double slowdown = 1;         // of everything
   double worker_slowdown = 1;  // of the run with workers
   int64_t now_ns = 1'000'000'000;
   int64_t index = 0;
@@ -72,7 +73,8 @@ class SimulatedTrainer {
     const double step = std::max({alone, facts.input_seconds / workers, (cpu + alone * t) / cores});
     const double busy = std::min(workers * facts.input_cpu_share, cpu / step);
     const double missing = t > 1 ? std::max(0.0, busy + t - cores) : 0;
-    return step * (1 + facts.crowd_penalty * missing / cores) * (1 + facts.order_loss) * worker_slowdown;
+    return step * (1 + facts.crowd_penalty * missing / cores) * (1 + facts.order_loss) *
+           worker_slowdown;
   }
 
   double best_of_grid(int most_workers, int most_threads) const {
@@ -86,7 +88,8 @@ class SimulatedTrainer {
   double truth_now() const { return truth(loader.workers, threads); }
 
   Step step() {
-    const double mean = truth_now() * slowdown * (1 + facts.drift_per_step * static_cast<double>(index));
+    const double mean =
+        truth_now() * slowdown * (1 + facts.drift_per_step * static_cast<double>(index));
     double wait = mean - std::min(mean, trainer(threads) * slowdown);
     double rest = mean - wait;
     // With N workers one step in N waits for all of them.
@@ -152,7 +155,8 @@ class SimulatedTrainer {
       return controller->failed(command.id, "no memory for another process");
     }
     for (const Change& change : command.changes) {
-      const int value = static_cast<int>(command.kind == CommandKind::apply ? change.to : change.from);
+      const int value =
+          static_cast<int>(command.kind == CommandKind::apply ? change.to : change.from);
       if (change.remedy == "loader_workers") loader.workers = value;
       if (change.remedy == "loader_prefetch") loader.prefetch = value;
       if (change.remedy == "main_threads") threads = value;
@@ -172,7 +176,8 @@ class SimulatedTrainer {
     }
     if (index % 5 == 0) controller->observe_host(host());
     if (index % 10 == 0) controller->observe_features(features(), {"input_cpu_bound"});
-    if (const std::optional<Command> command = controller->poll(now_ns)) handle(*command, controller);
+    if (const std::optional<Command> command = controller->poll(now_ns))
+      handle(*command, controller);
   }
 
   void run(Controller* controller, int64_t steps) {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import Sampler
+from torch.utils.data import Dataset, Sampler, get_worker_info
 
 
 class Backwards(Sampler):
@@ -40,3 +41,39 @@ class Ragged(Sampler):
             out.append(order[:size])
             order = order[size:]
         return iter(out)
+
+
+_inited = False
+
+
+class Items(Dataset):
+    """Item i is (i, i * i, …). Some items fail, some are slow, all may be large."""
+
+    def __init__(
+        self, length: int, bad: set[int], slow: set[int], base: float, need_init: bool, large: bool
+    ) -> None:
+        self.length, self.bad, self.slow, self.base = length, bad, slow, base
+        self.need_init, self.large = need_init, large
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if self.need_init and get_worker_info() is not None and not _inited:
+            raise RuntimeError("worker_init_fn did not run")
+        time.sleep(0.03 if index in self.slow else self.base)
+        if index in self.bad:
+            raise ValueError(f"item {index}")
+        if self.large:
+            return torch.full((40_000,), index)
+        return torch.tensor([index, index * index])
+
+
+def init(worker_id: int) -> None:
+    global _inited
+    _inited = True
+
+
+def collate(items: Any) -> dict[str, Any]:
+    """Tensors travel by shared memory, the list through the line itself."""
+    return {"x": torch.stack(items).flatten().tolist(), "t": torch.stack(items)}

@@ -50,6 +50,23 @@ class Monitor:
 def attach(model=None):
     return Monitor()
 """
+# Before the finder of an editable install, which comes before PYTHONPATH.
+STAND_IN_FIRST = """
+import importlib.machinery
+import os
+import sys
+
+
+class StandInFirst:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "gpuutil":
+            return importlib.machinery.PathFinder.find_spec(name, [os.path.dirname(__file__)])
+        return None
+
+
+sys.meta_path.insert(0, StandInFirst)
+"""
 BROKEN = 'raise ImportError("its engine is not built", name="gpuutil")'
 
 
@@ -76,6 +93,7 @@ def run_example(
         modules = folder / "modules"
         modules.mkdir()
         (modules / "gpuutil.py").write_text(gpuutil)
+        (modules / "sitecustomize.py").write_text(STAND_IN_FIRST)
         environment["PYTHONPATH"] = str(modules)
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *arguments],
