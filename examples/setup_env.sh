@@ -7,9 +7,10 @@
 # nothing changed costs a fraction of a second. Nothing outside of the checkout is written to.
 #
 # GPUUTIL_PYTHON  the interpreter to start from. If it imports torch, that torch is used, in place:
-#                 .venv gets a link to that environment's packages, which are read and never changed.
-# GPUUTIL_TORCH   what to install where there is no torch: a pip requirement, with pip's options behind
-#                 it if you like ("torch==2.13.0 --index-url ..."), or "skip". Default: torch==2.13.0.
+#                 .venv gets a link to that environment's packages, which are never changed.
+# GPUUTIL_TORCH   what to install where there is no torch: a pip requirement, with pip's options
+#                 behind it if you like ("torch==2.13.0 --index-url ..."), or "skip" to install
+#                 none. Default: torch==2.13.0.
 
 VENV=.venv
 VENV_PYTHON=$VENV/bin/python
@@ -123,7 +124,8 @@ another_torch_is_wanted() {
 
 provide_torch() {
   local wanted=${GPUUTIL_TORCH:-torch==2.13.0} words
-  if [ -n "${GPUUTIL_PYTHON:-}" ] && ! finds_torch "$VENV_PYTHON" && has_torch "$GPUUTIL_PYTHON"; then
+  if [ -n "${GPUUTIL_PYTHON:-}" ] && ! finds_torch "$VENV_PYTHON" &&
+    has_torch "$GPUUTIL_PYTHON"; then
     say "using the torch of $GPUUTIL_PYTHON"
     link_packages_of "$GPUUTIL_PYTHON"
   fi
@@ -133,7 +135,8 @@ provide_torch() {
     return
   fi
   [ "$wanted" != skip ] ||
-    fail "there is no torch, and GPUUTIL_TORCH=skip: install one with $VENV_PYTHON -m pip install torch."
+    fail "there is no torch, and GPUUTIL_TORCH=skip: install one with" \
+      "$VENV_PYTHON -m pip install torch."
   say "installing $wanted: where that is a CUDA build, as Linux gets by default, it is several GB," \
     "and about 200 MB to download where it is a CPU build"
   read -ra words <<<"$wanted"
@@ -171,7 +174,8 @@ check_compiler() {
       "$name" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; then
       include=$("$VENV_PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))')
       [ -f "$include/Python.h" ] ||
-        fail "Python.h is missing in $include; install Python's headers (python3-dev on Debian and Ubuntu)."
+        fail "Python.h is missing in $include; install Python's headers" \
+          "(python3-dev on Debian and Ubuntu)."
       return
     fi
   done
@@ -229,7 +233,8 @@ build() {
   fi
   say "building (a minute or two the first time)"
   rm -f "$STAMP.new"
-  PATH="$PWD/$VENV/bin:$PATH" "$VENV_PYTHON" -m pip install -q --no-build-isolation -e ".[$extras]" ||
+  PATH="$PWD/$VENV/bin:$PATH" \
+    "$VENV_PYTHON" -m pip install -q --no-build-isolation -e ".[$extras]" ||
     fail "the build failed, or a package of the extras $extras could not be installed: see above."
   { fingerprint; printf '%s\n' "$extras"; asked; } >"$STAMP.new"
   mv "$STAMP.new" "$STAMP"

@@ -43,7 +43,8 @@ typedef struct GpuutilRecorderTable {
   /* Gives `_core` the switch of the operator observer; NULL takes it back. */
   void (*set_observer)(GpuutilObserverSwitch switch_fn);
 
-  /* Gives `_core` the question whether gradients are on in the calling thread; NULL takes it back. */
+  /* Gives `_core` the question whether gradients are on in the calling thread; NULL takes it back.
+   */
   void (*set_grad_mode)(GpuutilGradMode is_enabled);
 } GpuutilRecorderTable;
 

@@ -172,6 +172,9 @@ void Controller::applied(int64_t command_id) {
   unanswered_.reset();
   LedgerRow* row = ledger_.find(sent.command.ledger_id);
   const bool apply = sent.command.kind == CommandKind::apply;
+  for (const Change& change : sent.command.changes) {
+    values_[{change.remedy, change.subject}] = apply ? change.to : change.from;
+  }
   if (apply) applies_[row->id] = command_id;
   if (sent.owner == Owner::trial) {
     trial_->applied();
@@ -214,7 +217,11 @@ void Controller::failed(int64_t command_id, const std::string& reason) {
   if (++undo_failures_[row->id] < kUndoAttempts) return;
   row->outcome = Outcome::failed;
   row->conclusion = "could not be taken back: " + reason;
-  std::erase(undo_, row->id);
+  // What lies beneath it cannot be taken back either, as long as it is in force.
+  std::erase_if(undo_, [&](int64_t id) {
+    const std::vector<int64_t> order = ledger_.undo_order(id);
+    return std::find(order.begin(), order.end(), row->id) != order.end();
+  });
   stopped_ = true;
   stop_reason_ = "a change could not be taken back";
 }

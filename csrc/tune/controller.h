@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profile/features.h"
@@ -129,6 +130,7 @@ class Controller {
 
   Ledger ledger_;
   std::optional<Sent> unanswered_;
+  std::map<std::pair<std::string, uint32_t>, int64_t> values_;  // of each setting that was touched
   std::map<int64_t, int64_t> applies_;  // the last apply command of each row
   int64_t next_command_ = 1;
 

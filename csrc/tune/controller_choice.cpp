@@ -18,6 +18,13 @@ bool moves(const Proposal& proposal, const std::string& remedy) {
                      [&](const Change& change) { return change.remedy == remedy; });
 }
 
+std::optional<int64_t> value_of(const Features& features, const std::string& remedy) {
+  if (remedy == "loader_workers") return features.loader->workers;
+  if (remedy == "loader_prefetch") return features.loader->prefetch;
+  if (remedy == "main_threads") return features.main_threads;
+  return std::nullopt;
+}
+
 LoaderSetting setting_of(const Features& features) {
   return {features.loader->workers, features.loader->prefetch, features.main_threads};
 }
@@ -28,29 +35,23 @@ int Controller::burst() const {
   return features_ && features_->loader ? std::clamp(features_->loader->workers, 1, 16) : 1;
 }
 
-// The facts must be of the present settings: they are collected by others and may lag behind a
-// change.
+// The facts must be of the present settings: they are collected by others and may lag behind.
 bool Controller::consistent(const Features& features) const {
-  const std::vector<Change> in_force = ledger_.in_force();
-  return std::all_of(in_force.begin(), in_force.end(), [&](const Change& change) {
-    if (change.remedy == "main_threads") return features.main_threads == change.to;
-    if (!features.loader || features.loader->id != change.subject) return true;
-    if (change.remedy == "loader_workers") return features.loader->workers == change.to;
-    if (change.remedy == "loader_prefetch") return features.loader->prefetch == change.to;
-    return true;
+  return std::all_of(values_.begin(), values_.end(), [&](const auto& entry) {
+    const auto& [setting, value] = entry;
+    if (features.loader->id != setting.second && setting.second != 0) return true;
+    const std::optional<int64_t> known = value_of(features, setting.first);
+    return !known || *known == value;
   });
 }
 
-// Its changes start from the present values: what was asked for may have been overtaken by another
-// trial.
+// Its changes start from the present values: what was asked for may have been overtaken.
 bool Controller::starts_here(const Proposal& proposal) const {
-  const LoaderSetting now = setting_of(*features_);
-  return std::all_of(proposal.changes.begin(), proposal.changes.end(), [&](const Change& change) {
-    if (change.remedy == "loader_workers") return change.from == now.workers;
-    if (change.remedy == "loader_prefetch") return change.from == now.prefetch;
-    if (change.remedy == "main_threads") return change.from == now.threads;
-    return true;
-  });
+  return std::all_of(
+      proposal.changes.begin(), proposal.changes.end(), [&](const Change& change) {
+        const std::optional<int64_t> known = value_of(*features_, change.remedy);
+        return !known || *known == change.from;
+      });
 }
 
 bool Controller::may_try(int64_t now_ns) const {
@@ -59,7 +60,7 @@ bool Controller::may_try(int64_t now_ns) const {
 }
 
 void Controller::choose(int64_t now_ns) {
-  if (!by_hand_.empty()) {
+  if (!by_hand_.empty() && features_->loader && consistent(*features_)) {
     const Proposal proposal = by_hand_.front();
     by_hand_.erase(by_hand_.begin());
     if (starts_here(proposal)) start(proposal, true, false, false);
@@ -203,6 +204,7 @@ void Controller::second_look() {
   LedgerRow* row = ledger_.find(kept.watch.ledger_id());
   if (row == nullptr || !row->in_force) return;
   const int64_t id = row->id;
+  if (ledger_.undo_order(id).size() != 1) return;  // something asked for by hand builds upon it
   row->outcome = Outcome::running;
   start(kept.proposal, false, true, by_epochs);
   trial_row_ = id;

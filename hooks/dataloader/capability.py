@@ -1,12 +1,13 @@
 """Whether this torch's DataLoader is one on which live changes are safe.
 
-A torch whose relied-on methods are token for token those of a tested one is known. On any other the engine is
-rehearsed on a toy loader with workers that live in this process, once; the answer is kept in the user's cache folder.
-What fails the rehearsal is off, with a reason.
+A torch whose relied-on methods are token for token those of a tested one is known. On any other the
+engine is rehearsed on a toy loader with workers that live in this process, once; the answer is kept
+in the user's cache folder. What fails the rehearsal is off, with a reason.
 
-Relied on, both kinds: `_next_data`, `_sampler_iter`, `_index_sampler`, `_num_yielded`, `_base_seed`, the constructor's
-fields in `payload.Parts`, and the signature of `_worker_loop`; without workers `_dataset_fetcher`; with workers the
-tables that `multi.py` reads and writes, `_get_data`, `_try_get_data` and `_try_put_index`.
+Relied on, both kinds: `_next_data`, `_sampler_iter`, `_index_sampler`, `_num_yielded`,
+`_base_seed`, the constructor's fields in `payload.Parts`, and the signature of `_worker_loop`;
+without workers `_dataset_fetcher`; with workers the tables that `multi.py` reads and writes,
+`_get_data`, `_try_get_data` and `_try_put_index`.
 """
 
 from __future__ import annotations
@@ -41,10 +42,22 @@ _METHODS = (
     ("_BaseDataLoaderIter", "__next__ _reset _next_index"),
     ("_SingleProcessDataLoaderIter", "_next_data"),
 )
-_WORKER_LOOP = (
-    "dataset_kind dataset index_queue data_queue done_event auto_collation collate_fn drop_last base_seed init_fn "
-    "worker_id num_workers persistent_workers shared_seed"
-).split()
+_WORKER_LOOP = [
+    "dataset_kind",
+    "dataset",
+    "index_queue",
+    "data_queue",
+    "done_event",
+    "auto_collation",
+    "collate_fn",
+    "drop_last",
+    "base_seed",
+    "init_fn",
+    "worker_id",
+    "num_workers",
+    "persistent_workers",
+    "shared_seed",
+]
 
 
 def single_problem() -> str | None:
@@ -59,12 +72,15 @@ def multi_problem() -> str | None:
 
 @functools.cache
 def fingerprint() -> str:
-    """Hash of the relied-on methods without comments and layout. Raises OSError where torch has no sources."""
+    """Hash of the relied-on methods without comments and layout. Raises OSError where torch has no
+    sources."""
     skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     digest = hashlib.sha256()
     for owner, names in _METHODS:
         for name in names.split():
-            source = inspect.cleandoc("\n" + inspect.getsource(getattr(getattr(dataloader, owner), name)))
+            source = inspect.cleandoc(
+                "\n" + inspect.getsource(getattr(getattr(dataloader, owner), name))
+            )
             tokens = tokenize.generate_tokens(io.StringIO(source).readline)
             digest.update("".join(t.string for t in tokens if t.type not in skip).encode())
     return digest.hexdigest()[:16]
@@ -76,7 +92,9 @@ def _answer(kind: str) -> str | None:
         return "live changes to loaders need Linux"
     try:
         names = list(inspect.signature(_utils.worker._worker_loop).parameters)
-        names[1] = names[1].removesuffix("_holder")  # newer torch: a list of one, which the worker empties
+        names[1] = names[1].removesuffix(
+            "_holder"
+        )  # newer torch: a list of one, which the worker empties
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         names = [repr(error)]
     if names != _WORKER_LOOP:
@@ -90,7 +108,8 @@ def _answer(kind: str) -> str | None:
 
 
 def rehearse(kind: str) -> str | None:
-    """Runs a toy loader, `single` or `multi`. Starts no process and draws nothing. Returns what went wrong."""
+    """Runs a toy loader, `single` or `multi`. Starts no process and draws nothing. Returns what
+    went wrong."""
     try:
         _rehearse(2 if kind == "multi" else 0)
     except Exception as error:
@@ -104,10 +123,14 @@ def _rehearse(workers: int) -> None:
 
     schedule = rehearsal.Schedule()
     length = 40
-    loader = DataLoader(range(length), batch_size=None, num_workers=workers, generator=torch.Generator())
+    loader = DataLoader(
+        range(length), batch_size=None, num_workers=workers, generator=torch.Generator()
+    )
     if workers:
         rehearsal.rehearse(loader, schedule)
-    live = LiveLoader(loader, rehearsal.RehearsalPool(rehearsal.RehearsalTransport(schedule)), checked=True)
+    live = LiveLoader(
+        loader, rehearsal.RehearsalPool(rehearsal.RehearsalTransport(schedule)), checked=True
+    )
     for wanted in ((10, workers + 2), (25, workers)), ((0, workers + 1),):
         iterator = iter(loader)
         live.bind(iterator)

@@ -1,9 +1,10 @@
 """One private, two-way line of framed messages between the trainer and one worker process.
 
-A socket pair instead of multiprocessing's queues: no lock or semaphore that a killed worker could hold, no feeder
-thread in the trainer, no name that a slow child might find removed, and a dead trainer is an end of file at once.
-The trainer's end never blocks; one thread reads it and one (the same, or the starter while the payload is on its way)
-writes it. The child's ends have the few methods that torch's `_worker_loop` calls on its queues and its event.
+A socket pair instead of multiprocessing's queues: no lock or semaphore that a killed worker could
+hold, no feeder thread in the trainer, no name that a slow child might find removed, and a dead
+trainer is an end of file at once. The trainer's end never blocks; one thread reads it and one (the
+same, or the starter while the payload is on its way) writes it. The child's ends have the few
+methods that torch's `_worker_loop` calls on its queues and its event.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from collections import deque
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from torch._utils import ExceptionWrapper
+
 _LENGTH = struct.Struct("<Q")
 _CHUNK = 1 << 20
 
 TASK, STOP, FORGET, PAYLOAD = b"T", b"S", b"G", b"P"
-"""To the worker: a task; end; drop the tasks not begun (their iterator is gone); what the worker needs to start."""
+"""To the worker: a task; end; drop the tasks not begun (their iterator is gone); what the worker
+needs to start."""
 READY, FAILED, DONE, UNSENDABLE = b"R", b"F", b"D", b"X"
 """To the trainer: ready; not able to start, why; a result; a result that does not pickle, why."""
 
@@ -98,7 +102,8 @@ class Channel:
 
 
 class _Stream:
-    """Blocking reads and writes at the child's end, by any number of threads for writes and one for reads."""
+    """Blocking reads and writes at the child's end, by any number of threads for writes and one for
+    reads."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -133,10 +138,11 @@ class _Stream:
 
 
 class ChildEnd:
-    """The worker's side of the line, as torch's `_worker_loop` wants it: index queue, result queue and done event.
+    """The worker's side of the line, as torch's `_worker_loop` wants it: index queue, result queue
+    and done event.
 
-    A thread sends the results, as in multiprocessing's queues: the next batch is begun while a large one waits for
-    the trainer to read it.
+    A thread sends the results, as in multiprocessing's queues: the next batch is begun while a
+    large one waits for the trainer to read it.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -196,14 +202,24 @@ class ChildEnd:
     def close(self) -> None:
         """The process ends; the socket ends with it."""
 
+    @staticmethod
+    def _instead(item: tuple[Any, Any], error: Exception) -> tuple[bytes, bytes]:
+        """(message, kind) for a result that does not pickle."""
+        key, data = item
+        if isinstance(data, ExceptionWrapper):
+            data.exc_type = (
+                RuntimeError  # the user's class is local; the text still tells what happened
+            )
+            return bytes(ForkingPickler.dumps((key, data))), DONE
+        return pickle.dumps((key, f"a batch does not pickle: {error!r}")), UNSENDABLE
+
     def _send_results(self) -> None:
         while True:
             item = self._results.get()
             try:
                 body, kind = ForkingPickler.dumps(item), DONE
             except Exception as error:
-                reason = f"a batch does not pickle: {error!r}"
-                body, kind = pickle.dumps((item[0], reason)), UNSENDABLE
+                body, kind = self._instead(item, error)
             del item
             try:
                 self._stream.write(kind, body)

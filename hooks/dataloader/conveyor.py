@@ -1,11 +1,14 @@
-"""Bookkeeping of the batches between a sampler and a consumer. Knows nothing of torch or of processes.
+"""Bookkeeping of the batches between a sampler and a consumer. Knows nothing of torch or of
+processes.
 
-Owns the undelivered tasks of one iterator: what was read from the sampler, which worker has it, what came back. One
-thread calls it. It neither starts nor ends workers and never repairs anything: on any doubt it raises, and because
-the indices of every task are kept until its batch was delivered, the caller can always go on without it.
+Owns the undelivered tasks of one iterator: what was read from the sampler, which worker has it,
+what came back. One thread calls it. It neither starts nor ends workers and never repairs anything:
+on any doubt it raises, and because the indices of every task are kept until its batch was
+delivered, the caller can always go on without it.
 
-A signal handler may raise between any two bytecodes. `tasks` is therefore the single truth: a read from the sampler
-lands in it within one C call, and a batch leaves it in the last statement before the return.
+A signal handler may raise between any two bytecodes. `tasks` is therefore the single truth: a read
+from the sampler lands in it within one C call, and a batch leaves it in the last statement before
+the return.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ class WorkerLost(Doubt):
 
 
 class NoWorker(Exception):
-    """The next batch is with no worker and none may take it, or none may be given one to read for."""
+    """The next batch is with no worker and none may take it, or none may be given one to read
+    for."""
 
 
 class Exhausted(Exception):
@@ -57,7 +61,8 @@ class Transport(Protocol):
     def receive(
         self, owner: Hashable | None, workers: Iterable[Hashable], timeout: float
     ) -> list[tuple[Hashable, Key, Any]]:
-        """What came back from any of `workers`; waits at most about `timeout` seconds, for `owner`'s sake.
+        """What came back from any of `workers`; waits at most about `timeout` seconds, for
+        `owner`'s sake.
 
         Raises WorkerLost when one of them is dead.
         """
@@ -82,12 +87,15 @@ class Member:
 
 
 class ReadAhead:
-    """How far the sampler may and must be read, so that the user's generators move as in the stock loader.
+    """How far the sampler may and must be read, so that the user's generators move as in the stock
+    loader.
 
     Args:
-        stock_depth: batches that the user's loader reads ahead: prefetch times workers, 0 without workers.
-        tail: number of the first read that may draw from a generator of the user's once more (see `samplers.py`);
-            from there on reads are made exactly when the stock loader would. None: reads have no side effect.
+        stock_depth: batches that the user's loader reads ahead: prefetch times workers, 0 without
+            workers.
+        tail: number of the first read that may draw from a generator of the user's once more (see
+            `samplers.py`); from there on reads are made exactly when the stock loader would. None:
+            reads have no side effect.
         reads: reads made so far.
         delivered: batches delivered so far.
     """
@@ -103,7 +111,8 @@ class ReadAhead:
 
         Args:
             delivering: one more batch is about to be delivered.
-            asked: the consumer waits and nothing is left to deliver: a loader without workers reads then.
+            asked: the consumer waits and nothing is left to deliver: a loader without workers reads
+                then.
         """
         return self.stock_depth + self.delivered + (delivering or (asked and not self.stock_depth))
 
@@ -120,8 +129,10 @@ class Conveyor:
         in_order: deliver in the sampler's order, else as they arrive.
         first: sequence number of the next batch to be read.
         timeout: the user's limit for one batch in seconds, 0 for none.
-        patience: seconds without a sign of life after which a worker counts as lost; grows with what batches take.
-        watch: wraps each read of an unknown sampler; raises Doubt *after* the read if it drew random numbers.
+        patience: seconds without a sign of life after which a worker counts as lost; grows with
+            what batches take.
+        watch: wraps each read of an unknown sampler; raises Doubt *after* the read if it drew
+            random numbers.
     """
 
     def __init__(
@@ -162,7 +173,7 @@ class Conveyor:
         self._watch = watch
         self._clock = clock
 
-    # ------------------------------------------------------------------------------------------ members
+    # ------------------------------------------------------------------------------------------ mem
 
     def add(self, worker: Hashable) -> None:
         """Admits a worker that reported ready."""
@@ -178,7 +189,8 @@ class Conveyor:
         member.active, member.retiring = False, True
 
     def reap(self) -> list[Hashable]:
-        """Removes and returns the retired workers that hold no task any more, and asks them to end."""
+        """Removes and returns the retired workers that hold no task any more, and asks them to
+        end."""
         done = [w for w, m in self.members.items() if m.retiring and m.inflight == 0]
         for worker in done:
             del self.members[worker]
@@ -186,7 +198,8 @@ class Conveyor:
         return done
 
     def adopt(self, seq: int, worker: Hashable, arrived: bool, data: Any = None) -> None:
-        """Takes over a task whose indices nobody kept, in flight at a member or already answered by it."""
+        """Takes over a task whose indices nobody kept, in flight at a member or already answered by
+        it."""
         self.tasks[seq] = None
         self.owner[seq] = worker
         if arrived:
@@ -208,7 +221,7 @@ class Conveyor:
         """Undelivered batches that may be under way."""
         return self.prefetch * self.active
 
-    # ------------------------------------------------------------------------------------------ reading and sending
+    # ------------------------------------------------------------------------------------------ rea
 
     def feed(self, delivering: bool = False, asked: bool = False) -> None:
         """Reads the sampler as far as the depth asks and the rules allow, and sends what was read.
@@ -237,7 +250,8 @@ class Conveyor:
         seq = self._next_read
 
         def read() -> None:
-            # One C call from the sampler's yield into the table: nothing read can be lost to a signal handler.
+            # One C call from the sampler's yield into the table: nothing read can be lost to a
+            # signal handler.
             self.tasks.update(zip((seq,), itertools.islice(self.source, 1)))
 
         ahead.reads += 1
@@ -274,7 +288,7 @@ class Conveyor:
         member.inflight += 1
         self.transport.send(worker, (self.generation, seq), self.tasks[seq])
 
-    # ------------------------------------------------------------------------------------------ delivery
+    # ------------------------------------------------------------------------------------------ del
 
     def take(self) -> tuple[Any, Hashable, Any]:
         """The next batch: (indices, worker, data).
@@ -343,13 +357,18 @@ class Conveyor:
         """Waits a slice of time for any answer; every slice checks that waiting on makes sense."""
         slice_seconds = min(1.0, self.timeout) if self.timeout else 1.0
         events = self.transport.receive(owner, self._busy(), slice_seconds)
+        now = self._clock()
+        for worker, _, _ in events:
+            if worker in self.members:
+                self._longest = max(self._longest, now - max(begin, self.members[worker].since))
         self._accept(events)
         if self.transport.patient(owner):
             return
-        now = self._clock()
         if self.timeout and not events and now - begin >= self.timeout:
             raise TimedOut
-        silent = now - self.members[owner].since
+        # Only time spent waiting counts: while the trainer was busy elsewhere a full line may have
+        # held the worker up.
+        silent = now - max(begin, self.members[owner].since)
         if self.members[owner].inflight and silent > max(self._patience, 10 * self._longest):
             raise WorkerLost(f"a worker gave no answer for {silent:.0f} s")
 
@@ -364,6 +383,4 @@ class Conveyor:
             self.arrived[seq] = data
             member = self.members[worker]
             member.inflight -= 1
-            now = self._clock()
-            self._longest = max(self._longest, now - member.since)
-            member.since = now
+            member.since = self._clock()

@@ -1,11 +1,12 @@
 """What both kinds of iterator have in common while gpuutil serves them.
 
-Why a shadow engine and not edits of torch's own tables: the iterator *object* stays and only its class is swapped for
-a small subclass, so `isinstance`, reference counts and `__del__` are as before (a closure on the instance would make
-a reference cycle, and an early `break` would leave workers running). Its `_next_data` goes to a `Conveyor` with
-bookkeeping of its own, which checks the sequence number of every batch and keeps the indices of every undelivered
-one. So hardly anything private of torch's is relied on (`capability.py` has the list), a batch can always be fetched
-again, and on any doubt the stock path takes over with nothing lost or doubled.
+Why a shadow engine and not edits of torch's own tables: the iterator *object* stays and only its
+class is swapped for a small subclass, so `isinstance`, reference counts and `__del__` are as before
+(a closure on the instance would make a reference cycle, and an early `break` would leave workers
+running). Its `_next_data` goes to a `Conveyor` with bookkeeping of its own, which checks the
+sequence number of every batch and keeps the indices of every undelivered one. So hardly anything
+private of torch's is relied on (`capability.py` has the list), a batch can always be fetched again,
+and on any doubt the stock path takes over with nothing lost or doubled.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ ATTRIBUTE = "_gpuutil_engine"
 
 
 class HandedBack:
-    """Stands in for an engine that has let go, in case a signal handler raises before the class is swapped back."""
+    """Stands in for an engine that has let go, in case a signal handler raises before the class is
+    swapped back."""
 
     def __init__(self, stock: type) -> None:
         self._stock = stock
@@ -43,7 +45,8 @@ class HandedBack:
 
 
 class SamplerError:
-    """Iterator that raises a kept error of the user's sampler once, in its place between index batches."""
+    """Iterator that raises a kept error of the user's sampler once, in its place between index
+    batches."""
 
     def __init__(self, error: Exception) -> None:
         self._error: Exception | None = error
@@ -83,7 +86,7 @@ class Engine:
         """Whether there is anything to do or to look at for this iterator now."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------------------------------ gate
+    # ------------------------------------------------------------------------------------------ gat
 
     @property
     def ours(self) -> bool:
@@ -91,7 +94,8 @@ class Engine:
         return os.getpid() == self._pid
 
     def enter(self, iterator: Any) -> bool:
-        """True if this call may use the engine. False: the iterator was handed back and torch's code goes on."""
+        """True if this call may use the engine. False: the iterator was handed back and torch's
+        code goes on."""
         if not self.ours:
             self.live.forget_copy()
             self.hand_back(iterator, None)
@@ -99,7 +103,9 @@ class Engine:
         thread = threading.get_ident()
         if self.thread != thread:
             if self.thread is not None:
-                while self.busy:  # another thread is inside: it is told to hand back, and does within a second
+                while (
+                    self.busy
+                ):  # another thread is inside: it is told to hand back, and does within a second
                     self.stop_asked = "the iterator is used by two threads"
                     time.sleep(0.002)
                 if iterator.__dict__.get(ATTRIBUTE) is self:
@@ -110,7 +116,8 @@ class Engine:
         return True
 
     def mishap(self, iterator: Any, error: BaseException) -> None:
-        """After an exception in our code: hands back, and raises it again if it is not ours to keep."""
+        """After an exception in our code: hands back, and raises it again if it is not ours to
+        keep."""
         if isinstance(error, Doubt):
             self.hand_back(iterator, str(error))
         elif isinstance(error, Exception) and not foreign(error):
@@ -120,7 +127,7 @@ class Engine:
             self.hand_back(iterator, f"interrupted by {type(error).__name__}")
             raise error
 
-    # ------------------------------------------------------------------------------------------ towards what is wanted
+    # ------------------------------------------------------------------------------------------ tow
 
     def advance(self, iterator: Any, stock_workers: int) -> None:
         """One step of starting, admitting and retiring private workers. At most one fork."""
@@ -147,7 +154,8 @@ class Engine:
             belt.reap()
 
     def sampler_allows(self) -> bool:
-        """Whether the depth may differ from the stock loader's. An unknown sampler is watched for some reads first."""
+        """Whether the depth may differ from the stock loader's. An unknown sampler is watched for
+        some reads first."""
         if self.facts.refusal is not None or self.sampler_watch.drew:
             return False
         return self.facts.known or self.sampler_watch.draws is False
@@ -161,7 +169,8 @@ class Engine:
                     worker.end()
 
     def abandon(self) -> None:
-        """The iterator is being finalised or starts a new epoch by itself: nobody waits for what is under way."""
+        """The iterator is being finalised or starts a new epoch by itself: nobody waits for what is
+        under way."""
         if self.ours:
             self.drop_belt()
             self.live.released(self)

@@ -14,10 +14,12 @@ _HANDLER = os.path.join("_utils", "signal_handling.py")
 
 
 def foreign(error: BaseException) -> bool:
-    """True if `error` was raised by a signal handler that ran in the middle of our code: the user's, or torch's.
+    """True if `error` was raised by a signal handler that ran in the middle of our code: the
+    user's, or torch's.
 
-    (torch's SIGCHLD handler raises at any bytecode of the main thread when a stock worker is killed.) Told by the
-    innermost frame: ours, the standard library's and torch's are the places where our own mistakes end up.
+    (torch's SIGCHLD handler raises at any bytecode of the main thread when a stock worker is
+    killed.) Told by the innermost frame: ours, the standard library's and torch's are the places
+    where our own mistakes end up.
     """
     frame = error.__traceback__
     if frame is None:

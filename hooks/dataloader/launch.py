@@ -1,8 +1,10 @@
-"""Starting a process by fork server or spawn without the side effects that multiprocessing has by default.
+"""Starting a process by fork server or spawn without the side effects that multiprocessing has by
+default.
 
-Called on a starting thread, never on the consumer's. Two things are changed for the time of one start, under a lock
-and for the starting thread only: a child whose payload does not need the main script does not import it, and the
-process's default start method stays open for the user's `set_start_method`.
+Called on a starting thread, never on the consumer's. Two things are changed for the time of one
+start, under a lock and for the starting thread only: a child whose payload does not need the main
+script does not import it, and the process's default start method stays open for the user's
+`set_start_method`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ def launch(process: Any, method: str, import_main: bool) -> None:
         spawn.get_preparation_data = _filtered(real)
         try:
             if method == "forkserver" and preload == ["__main__"]:
-                # Only read if the server is not running yet. Without it each child imports torch for seconds.
+                # Only read if the server is not running yet. Without it each child imports torch
+                # for seconds.
                 forkserver.set_forkserver_preload(["torch.utils.data"])
             process.start()
         finally:

@@ -42,7 +42,8 @@ class LiveState:
         prefetch: batches per worker.
         effective: what was asked for is what runs.
         failures: why starts failed, oldest first.
-        fallback_reason: why torch's own path took over; None while all is well. Cleared by the next request.
+        fallback_reason: why torch's own path took over; None while all is well. Cleared by the next
+            request.
         draws_random: whether items draw from the global random generators; None if not observed.
         worker_pids: every worker of this loader that runs now, the user's own included.
         in_flight: undelivered batches that a worker has or had.
@@ -64,7 +65,8 @@ class LiveState:
 class LiveLoader:
     """Live changes to one loader. Outlives its iterators; holds the loader and the iterator weakly.
 
-    `bind` and `request` are called on the thread that consumes the loader, between two `next()` calls.
+    `bind` and `request` are called on the thread that consumes the loader, between two `next()`
+    calls.
 
     Args:
         loader: the user's loader, which is never modified.
@@ -96,13 +98,15 @@ class LiveLoader:
         self._fallback: str | None = None
         self._closed = False
 
-    # ------------------------------------------------------------------------------------------ public
+    # ------------------------------------------------------------------------------------------ pub
 
     def supported(self, iterator: Any) -> str | None:
         """Why the iterator cannot be changed live; None if it can."""
         if type(iterator) not in _SINGLE + _MULTI:
             kind = type(iterator)
-            return f"not an iterator of torch's own DataLoader: {kind.__module__}.{kind.__qualname__}"
+            return (
+                f"not an iterator of torch's own DataLoader: {kind.__module__}.{kind.__qualname__}"
+            )
         if iterator._dataset_kind != _DatasetKind.Map:
             return "the data set is iterable: its items belong to the number of workers"
         if isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):
@@ -120,14 +124,16 @@ class LiveLoader:
         return why or samplers.examine(iterator._index_sampler).refusal
 
     def bind(self, iterator: Any) -> None:
-        """Applies what is wanted to a new iterator, or to a persistent one that was started again. Never raises."""
+        """Applies what is wanted to a new iterator, or to a persistent one that was started again.
+        Never raises."""
         try:
             self._bind(iterator)
         except Exception as error:
             self._fallback = f"an error of gpuutil's: {error!r}"
 
     def request(self, workers: int | None = None, prefetch: int | None = None) -> None:
-        """Asks for a number of active workers, or batches per worker. Comes about within the next `next()` calls.
+        """Asks for a number of active workers, or batches per worker. Comes about within the next
+        `next()` calls.
 
         Raises:
             ValueError: a number that no loader could have.
@@ -157,7 +163,9 @@ class LiveLoader:
         elif not self.wanted_workers:
             self.pool.drop_all()
 
-    def _refuse_if_unsafe(self, loader: Any, iterator: Any, workers: int | None, prefetch: int | None) -> None:
+    def _refuse_if_unsafe(
+        self, loader: Any, iterator: Any, workers: int | None, prefetch: int | None
+    ) -> None:
         if self._engine is not None and self._engine.thread not in (None, threading.get_ident()):
             raise NotPossible("not on the thread that calls next()")
         why = self.supported(iterator)
@@ -181,9 +189,9 @@ class LiveLoader:
         prefetch = self.wanted_prefetch
         if belt is not None:
             active = belt.active
-            settled = len(belt.owner) <= max(belt.depth, belt.read_ahead.stock_depth) and len(belt.members) == (
-                len(pool.ready) + len(stock_pids)
-            )
+            settled = len(belt.owner) <= max(belt.depth, belt.read_ahead.stock_depth) and len(
+                belt.members
+            ) == (len(pool.ready) + len(stock_pids))
             if not self.wanted_workers:
                 settled = False
             settled = settled and belt.prefetch == prefetch
@@ -214,7 +222,8 @@ class LiveLoader:
             self.pool.drop_all()
 
     def close(self) -> None:
-        """Back to torch's own path now, and ends every process started here. Any thread; may be called again."""
+        """Back to torch's own path now, and ends every process started here. Any thread; may be
+        called again."""
         self._closed = True
         self._workers = self._prefetch = None
         iterator, engine = self.iterator(), self._engine
@@ -232,7 +241,7 @@ class LiveLoader:
         if self.__dict__.get("pool") is not None:
             self.pool.drop_all()
 
-    # ------------------------------------------------------------------------------------------ for the engines
+    # ------------------------------------------------------------------------------------------ for
 
     @property
     def wanted_workers(self) -> int:
@@ -269,7 +278,9 @@ class LiveLoader:
         if other is not None:
             if self._engine is None or self._engine.belt is not None or self._engine.busy:
                 return False
-            self._engine.hand_back(other, None)  # it has nothing under way; the younger iterator goes first
+            self._engine.hand_back(
+                other, None
+            )  # it has nothing under way; the younger iterator goes first
         self._holder, self._engine = weakref.ref(iterator), engine
         return True
 
@@ -297,7 +308,7 @@ class LiveLoader:
         self.pool = Pool()
         self._workers = self._prefetch = None
 
-    # ------------------------------------------------------------------------------------------ binding
+    # ------------------------------------------------------------------------------------------ bin
 
     def _bind(self, iterator: Any) -> None:
         loader = self.loader()

@@ -1,8 +1,9 @@
 """More, fewer or deeper workers in a running iterator of a loader that has workers of its own.
 
-The stock workers are adopted as members of the conveyor, together with what they have in flight; added workers have
-private lines. What the stock workers answer still comes through torch's own `_get_data`, so a dead one gives the
-stock error and `timeout=` works. Handing back writes torch's tables anew from ours.
+The stock workers are adopted as members of the conveyor, together with what they have in flight;
+added workers have private lines. What the stock workers answer still comes through torch's own
+`_get_data`, so a dead one gives the stock error and `timeout=` works. Handing back writes torch's
+tables anew from ours.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data import _utils
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-from .conveyor import Conveyor, Doubt, Exhausted, NoWorker, ReadAhead, SamplerFailed, TimedOut
+from .conveyor import Conveyor, Exhausted, NoWorker, ReadAhead, SamplerFailed, TimedOut
 from .engine import ATTRIBUTE, Engine, HandedBack, SamplerError
 from .stock_transport import StockTransport
 
@@ -39,6 +40,7 @@ class MultiLive(_MultiProcessingDataLoaderIter):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         _let_go(self)
+        self.__dict__.pop(_AMBIGUOUS, None)
         _MultiProcessingDataLoaderIter._reset(self, loader, first_iter)
 
     def _shutdown_workers(self) -> None:
@@ -51,7 +53,8 @@ class MultiLive(_MultiProcessingDataLoaderIter):
 
 
 class Guarded(_MultiProcessingDataLoaderIter):
-    """torch's iterator after a hand-back, as long as more is under way than torch's own code allows for."""
+    """torch's iterator after a hand-back, as long as more is under way than torch's own code allows
+    for."""
 
     def _try_put_index(self) -> None:
         depth = self._prefetch_factor * self._num_workers
@@ -101,7 +104,9 @@ class MultiEngine(Engine):
             except SamplerFailed as failure:
                 failed = failure.error
             except TimedOut:
-                self.hand_back(iterator, "a batch of an added worker took longer than the loader's timeout")
+                self.hand_back(
+                    iterator, "a batch of an added worker took longer than the loader's timeout"
+                )
                 failed = RuntimeError(f"DataLoader timed out after {iterator._timeout} seconds")
             except Exhausted:
                 self.live.ended(iterator)
@@ -131,7 +136,7 @@ class MultiEngine(Engine):
             self.transport.iterator = None
             self.busy = False
 
-    # ------------------------------------------------------------------------------------------ towards what is wanted
+    # ------------------------------------------------------------------------------------------ tow
 
     def _prepare(self, iterator: Any) -> bool:
         """Moves towards what is wanted. True if the conveyor has the next batch."""
@@ -139,7 +144,9 @@ class MultiEngine(Engine):
         if not live.acquire(self, iterator):
             return False
         if self.sampler_watch.drew and self._differs(iterator):
-            live.refuse("the sampler draws random numbers while it is read: its depth must not change")
+            live.refuse(
+                "the sampler draws random numbers while it is read: its depth must not change"
+            )
         self.advance(iterator, iterator._num_workers)
         if self.belt is None:
             if not self._differs(iterator):
@@ -150,7 +157,9 @@ class MultiEngine(Engine):
                 return False
             self._engage(iterator)
             self.advance(iterator, iterator._num_workers)
-        parked = set(range(min(max(1, live.wanted_workers), iterator._num_workers), iterator._num_workers))
+        parked = set(
+            range(min(max(1, live.wanted_workers), iterator._num_workers), iterator._num_workers)
+        )
         for worker in parked ^ self._parked:
             self.belt.park(worker, worker in parked)
         self._parked = parked
@@ -161,7 +170,10 @@ class MultiEngine(Engine):
 
     def _differs(self, iterator: Any) -> bool:
         live = self.live
-        return live.wanted_workers != iterator._num_workers or live.wanted_prefetch != iterator._prefetch_factor
+        return (
+            live.wanted_workers != iterator._num_workers
+            or live.wanted_prefetch != iterator._prefetch_factor
+        )
 
     def _looking(self) -> bool:
         return not self.facts.known and self.sampler_watch.wanting
@@ -208,14 +220,19 @@ class MultiEngine(Engine):
         return not private and len(belt.tasks) <= depth and len(belt.owner) == len(belt.tasks)
 
     def hand_back(self, iterator: Any, reason: str | None) -> None:
-        belt = self.belt
+        belt = (
+            self.belt if self.ours else None
+        )  # a forked copy must not write to the trainer's queues
         changes: dict[str, Any] = {}
         if belt is not None:
             changes = self._tables(iterator, belt)
-        deep = len(changes.get("_task_info", ())) > iterator._prefetch_factor * iterator._num_workers
-        guarded = deep or _AMBIGUOUS in changes
+        deep = (
+            len(changes.get("_task_info", ())) > iterator._prefetch_factor * iterator._num_workers
+        )
+        guarded = deep or _AMBIGUOUS in changes or _AMBIGUOUS in iterator.__dict__
         stock = Guarded if guarded else _MultiProcessingDataLoaderIter
-        # One C call: no signal handler can come between the new tables and the end of the old engine.
+        # One C call: no signal handler can come between the new tables and the end of the old
+        # engine.
         iterator.__dict__.update({**changes, ATTRIBUTE: HandedBack(stock)})
         iterator.__class__ = stock
         iterator.__dict__.pop(ATTRIBUTE, None)
@@ -231,13 +248,16 @@ class MultiEngine(Engine):
                     break
 
     def _tables(self, iterator: Any, belt: Conveyor) -> dict[str, Any]:
-        """torch's bookkeeping for what is undelivered. Unfinished tasks of added workers go to stock ones again."""
+        """torch's bookkeeping for what is undelivered. Unfinished tasks of added workers go to
+        stock ones again."""
         tasks, owner = belt.tasks, belt.owner
         arrived = {**self.transport.taken, **belt.arrived}
-        doubtful = set(belt.unsent)  # in `owner` too if a signal handler raised while it was being sent
+        doubtful = set(
+            belt.unsent
+        )  # in `owner` too if a signal handler raised while it was being sent
         if self.interrupted:
-            # An answer may have been lost between torch's queue and us: asked for again. (Not so for tasks that were
-            # adopted; there the window is torch's own.)
+            # An answer may have been lost between torch's queue and us: asked for again. (Not so
+            # for tasks that were adopted; there the window is torch's own.)
             doubtful.update(seq for seq, indices in tasks.items() if indices is not None)
         stays = [s for s in tasks if s in arrived or isinstance(owner.get(s), int)]
         last = max(stays, default=belt.next_out - 1)
@@ -279,7 +299,8 @@ class MultiEngine(Engine):
         return changes
 
     def _any_alive(self, iterator: Any, load: list[int]) -> int:
-        alive = [w for w in range(iterator._num_workers) if iterator._workers_status[w]]
-        if not alive:
-            raise Doubt("no stock worker is left")
-        return min(alive, key=load.__getitem__)
+        everyone = range(iterator._num_workers)
+        alive = [w for w in everyone if iterator._workers_status[w]]
+        return min(
+            alive or everyone, key=load.__getitem__
+        )  # with none alive torch's own error comes next

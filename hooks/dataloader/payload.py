@@ -1,8 +1,9 @@
-"""What a worker process needs, pickled on the consumer's thread under a budget, and its fingerprint.
+"""What a worker process needs, pickled on the consumer's thread under a budget, and its
+fingerprint.
 
-Plain pickle, not multiprocessing's: that one would move the user's tensors to shared memory in place. Size is the
-wrong guard alone (a list of a million paths is small and takes seconds), so the pickle goes into a file object that
-gives up at a time or a size.
+Plain pickle, not multiprocessing's: that one would move the user's tensors to shared memory in
+place. Size is the wrong guard alone (a list of a million paths is small and takes seconds), so the
+pickle goes into a file object that gives up at a time or a size.
 """
 
 from __future__ import annotations
@@ -11,15 +12,27 @@ import hashlib
 import io
 import pickle
 import time
+import types
 from typing import Any
 
 from .refusal import NotPossible
+
+_CODE = (type, types.ModuleType, types.FunctionType)
 
 
 class Parts:
     """The arguments of torch's `_worker_loop` that belong to the loader, as plain attributes."""
 
-    __slots__ = ("auto_collation", "collate", "dataset", "drop_last", "init", "kind", "persistent", "shared_seed")
+    __slots__ = (
+        "auto_collation",
+        "collate",
+        "dataset",
+        "drop_last",
+        "init",
+        "kind",
+        "persistent",
+        "shared_seed",
+    )
 
     def __init__(self, iterator: Any, worker_init_fn: Any) -> None:
         self.kind = iterator._dataset_kind
@@ -40,7 +53,8 @@ class Parts:
 
 
 class _Budget(io.RawIOBase):
-    """A write target that hashes, keeps the bytes if asked to, and gives up when over its budget."""
+    """A write target that hashes, keeps the bytes if asked to, and gives up when over its
+    budget."""
 
     def __init__(self, seconds: float, size: int, keep: bool) -> None:
         self.hash = hashlib.blake2b(digest_size=16)
@@ -67,7 +81,8 @@ def dump(parts: Parts, seconds: float, size: int, keep: bool) -> tuple[bytes, st
     """Pickles `parts`. Returns (bytes, empty unless `keep`; fingerprint).
 
     Raises:
-        NotPossible: over the budget of `seconds` or `size` bytes, or not picklable, with the reason.
+        NotPossible: over the budget of `seconds` or `size` bytes, or not picklable, with the
+            reason.
     """
     target = _Budget(seconds, size, keep)
     try:
@@ -75,12 +90,15 @@ def dump(parts: Parts, seconds: float, size: int, keep: bool) -> tuple[bytes, st
     except NotPossible:
         raise
     except Exception as error:
-        raise NotPossible(f"the data set, collate_fn or worker_init_fn does not pickle: {error}") from None
+        raise NotPossible(
+            f"the data set, collate_fn or worker_init_fn does not pickle: {error}"
+        ) from None
     return b"".join(target.chunks), target.hash.hexdigest()
 
 
 def fingerprint(parts: Parts, seconds: float, size: int) -> str | None:
-    """A hash that is equal only if the pickles are equal; None when that cannot be had within the budget."""
+    """A hash that is equal only if the pickles are equal; None when that cannot be had within the
+    budget."""
     try:
         return dump(parts, seconds, size, keep=False)[1]
     except NotPossible:
@@ -88,7 +106,8 @@ def fingerprint(parts: Parts, seconds: float, size: int) -> str | None:
 
 
 def has_epoch_state(dataset: Any) -> bool:
-    """Whether the data set, or one that it wraps, is told the epoch: its workers have to be fresh in each epoch."""
+    """Whether the data set, or one that it wraps, is told the epoch: its workers have to be fresh
+    in each epoch."""
     todo, seen = [(dataset, 0)], set()
     while todo:
         item, level = todo.pop()
@@ -101,5 +120,9 @@ def has_epoch_state(dataset: Any) -> bool:
         if level < 3:
             for value in names.values():
                 children = value[:16] if isinstance(value, (list, tuple)) else [value]
-                todo += [(child, level + 1) for child in children if hasattr(child, "__dict__")]
+                todo += [
+                    (c, level + 1)
+                    for c in children
+                    if hasattr(c, "__dict__") and not isinstance(c, _CODE)
+                ]
     return False

@@ -1,4 +1,5 @@
-"""The private worker processes of one loader: brought to a wanted number, kept over epoch turns if that is safe."""
+"""The private worker processes of one loader: brought to a wanted number, kept over epoch turns if
+that is safe."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .transport import ProcessTransport
 from .worker import Worker
 
 PICKLE_SECONDS = 0.05
-"""How long the consumer may be held up by pickling (once per request and once per epoch with fresh workers)."""
+"""How long the consumer may be held up by pickling (once per request and once per epoch with fresh
+workers)."""
 FINGERPRINT_SECONDS = 0.02
 PAYLOAD_BYTES = 256 << 20
 _SEED_STRIDE = 65537
@@ -41,7 +43,13 @@ def make_recipe(loader: Any, iterator: Any) -> Recipe:
     init = getattr(iterator, "_worker_init_fn", loader.worker_init_fn)
     parts = Parts(iterator, init)
     if method == "fork":
-        return Recipe(method, parts, None, False, payloads.fingerprint(parts, FINGERPRINT_SECONDS, PAYLOAD_BYTES))
+        return Recipe(
+            method,
+            parts,
+            None,
+            False,
+            payloads.fingerprint(parts, FINGERPRINT_SECONDS, PAYLOAD_BYTES),
+        )
     data, fingerprint = payloads.dump(parts, PICKLE_SECONDS, PAYLOAD_BYTES, keep=True)
     return Recipe(method, parts, data, start_method.imports_main(data), fingerprint)
 
@@ -78,13 +86,15 @@ class Pool:
             self._prepared = make_recipe(loader, iterator)
 
     def next_generation(self) -> int:
-        """A number for a new user of the workers; what they still have from earlier ones is dropped."""
+        """A number for a new user of the workers; what they still have from earlier ones is
+        dropped."""
         self.generation += 1
         self.transport.forget(self.ready)
         return self.generation
 
     def step(self, target: int, loader: Any, iterator: Any, first_id: int) -> list[Worker]:
-        """One step towards `target` workers: at most one fork. Returns ready workers that are too many.
+        """One step towards `target` workers: at most one fork. Returns ready workers that are too
+        many.
 
         The caller retires those; they are not in `ready` any more.
         """
@@ -115,10 +125,15 @@ class Pool:
         position = len(self.ready) + len(self.starting)
         fresh = []
         for i in range(position, position + count):
-            # The seeds of a stock loader; a worker started again later must not repeat its random stream.
+            # The seeds of a stock loader; a worker started again later must not repeat its random
+            # stream.
             turn = max(0, self._starts - i)
             worker = Worker(
-                recipe.method, seed + _SEED_STRIDE * turn, first_id + i, first_id + target, recipe.import_main
+                recipe.method,
+                seed + _SEED_STRIDE * turn,
+                first_id + i,
+                first_id + target,
+                recipe.import_main,
             )
             self._starts += 1
             self._fingerprints[worker] = recipe.fingerprint
@@ -142,7 +157,8 @@ class Pool:
         worker.end()
 
     def reusable(self, loader: Any, iterator: Any, persistent: bool) -> bool:
-        """Whether the workers may serve a new epoch: provably the same data set, or the user wants them to persist."""
+        """Whether the workers may serve a new epoch: provably the same data set, or the user wants
+        them to persist."""
         if persistent:
             return True
         if payloads.has_epoch_state(iterator._dataset):

@@ -1,6 +1,7 @@
 """Notices whether a piece of user code draws from the global random generators. Never draws itself.
 
-Watched: torch's CPU generator, `random`, and numpy's legacy generator if numpy is imported. One look costs some tens
+Watched: torch's CPU generator, `random`, and numpy's legacy generator if numpy is imported. One
+    look costs some tens
 of microseconds, so fetches are watched only a few times per loader.
 """
 
@@ -30,12 +31,17 @@ def snapshot() -> tuple[Any, ...]:
         legacy = numpy.random.get_state(legacy=False)
         inner = legacy["state"]
         key = inner.get("key")
-        drawn = (key.tobytes() if key is not None else repr(inner), inner.get("pos"), legacy.get("has_gauss"))
+        drawn = (
+            key.tobytes() if key is not None else repr(inner),
+            inner.get("pos"),
+            legacy.get("has_gauss"),
+        )
     return state, random.getstate(), drawn
 
 
 class Watch:
-    """Counts the calls watched and remembers whether any drew. `draws`: None as long as too few were seen."""
+    """Counts the calls watched and remembers whether any drew. `draws`: None as long as too few
+    were seen."""
 
     def __init__(self) -> None:
         self.seen = 0
@@ -61,4 +67,6 @@ class Watch:
         """For `conveyor.Conveyor(watch=…)`."""
         self.call(read)
         if self.drew:
-            raise Doubt("the sampler draws random numbers while it is read: its depth must not change")
+            raise Doubt(
+                "the sampler draws random numbers while it is read: its depth must not change"
+            )

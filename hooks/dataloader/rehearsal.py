@@ -1,8 +1,9 @@
-"""Workers that live in this process: to try the engine on an unknown torch, and for tests with a mind of their own.
+"""Workers that live in this process: to try the engine on an unknown torch, and for tests with a
+mind of their own.
 
-`RehearsalContext` stands in for a multiprocessing context, so that torch's real multi-process iterator runs with
-stock workers that are plain objects; `RehearsalPool` does the same for added workers. A subclass of `Schedule`
-decides who answers when.
+`RehearsalContext` stands in for a multiprocessing context, so that torch's real multi-process
+iterator runs with stock workers that are plain objects; `RehearsalPool` does the same for added
+workers. A subclass of `Schedule` decides who answers when.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from .pool import Pool, Recipe
 from .transport import ProcessTransport
 
 
+class Starved(Exception):
+    """A real loader would hang here."""
+
+
 class Schedule:
     """Who answers next. This one: the first that can, at once."""
 
@@ -39,7 +44,7 @@ def fetch(fetcher: Any, indices: Any) -> Any:
         return ExceptionWrapper(where="in a rehearsal worker")
 
 
-# ---------------------------------------------------------------------------------------------- stock workers
+# ---------------------------------------------------------------------------------------------- sto
 
 
 class RehearsalContext:
@@ -49,13 +54,13 @@ class RehearsalContext:
         self.schedule = schedule
         self.processes: list[_StockProcess] = []
 
-    def Queue(self) -> _Queue:  # noqa: N802
+    def Queue(self) -> _Queue:
         return _Queue(self)
 
-    def Event(self) -> threading.Event:  # noqa: N802
+    def Event(self) -> threading.Event:
         return threading.Event()
 
-    def Process(self, target: Any, args: tuple[Any, ...]) -> _StockProcess:  # noqa: N802
+    def Process(self, target: Any, args: tuple[Any, ...]) -> _StockProcess:
         process = _StockProcess(args)
         self.processes.append(process)
         return process
@@ -65,11 +70,13 @@ class RehearsalContext:
 
 
 class _Queue:
-    """An index queue (torch puts, the worker takes) or the result queue (torch takes what workers made by then)."""
+    """An index queue (torch puts, the worker takes) or the result queue (torch takes what workers
+    made by then)."""
 
     def __init__(self, context: RehearsalContext) -> None:
         self.items: deque[Any] = deque()
         self._context = context
+        self._idle = 0
 
     def put(self, item: Any) -> None:
         self.items.append(item)
@@ -77,9 +84,13 @@ class _Queue:
     def get(self, timeout: float | None = None) -> Any:
         if not self.items:
             self._work()
-        if not self.items:
-            raise queue.Empty
-        return self.items.popleft()
+        if self.items:
+            self._idle = 0
+            return self.items.popleft()
+        self._idle += 1
+        if self._idle > 50:
+            raise Starved("nobody has a task, and an answer is waited for")
+        raise queue.Empty
 
     def empty(self) -> bool:
         return not self.items
@@ -101,7 +112,9 @@ class _StockProcess:
     def __init__(self, args: tuple[Any, ...]) -> None:
         kind, dataset, self.tasks, self.results, _, auto_collation, collate, drop_last, *_ = args
         dataset = dataset[0] if isinstance(dataset, list) and len(dataset) == 1 else dataset
-        self._fetcher = _DatasetKind.create_fetcher(kind, dataset, auto_collation, collate, drop_last)
+        self._fetcher = _DatasetKind.create_fetcher(
+            kind, dataset, auto_collation, collate, drop_last
+        )
         self.daemon = True
         self.pid = os.getpid()  # not a child of ours: torch's check for dead workers skips it
         self._alive = False
@@ -134,7 +147,7 @@ def rehearse(loader: DataLoader, schedule: Schedule) -> RehearsalContext:
     return context
 
 
-# ---------------------------------------------------------------------------------------------- added workers
+# ---------------------------------------------------------------------------------------------- add
 
 
 class RehearsalWorker:

@@ -1,8 +1,9 @@
 """0 -> N -> 0 workers in a running iterator of a loader without workers.
 
-The object remains torch's single-process iterator (and the user's loader keeps `num_workers=0`); while workers are
-wanted its batches come from the conveyor. Handing back is simple: the indices of everything undelivered go in front
-of the sampler, and torch's own code fetches them in this process, in order.
+The object remains torch's single-process iterator (and the user's loader keeps `num_workers=0`);
+while workers are wanted its batches come from the conveyor. Handing back is simple: the indices of
+everything undelivered go in front of the sampler, and torch's own code fetches them in this
+process, in order.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ class SingleEngine(Engine):
         if not live.acquire(self, iterator):
             return False
         if self.sampler_watch.drew and live.wanted_workers:
-            live.refuse("the sampler draws random numbers while it is read: its depth must not change")
+            live.refuse(
+                "the sampler draws random numbers while it is read: its depth must not change"
+            )
         self.advance(iterator, 0)
         if self.belt is None:
             if not (live.pool.ready and self.sampler_allows()):
@@ -140,7 +143,8 @@ class SingleEngine(Engine):
         return data
 
     def _again(self, iterator: Any, indices: Any, failure: Any) -> Any:
-        """Fetches a batch here that no worker has, or that failed in one: the user gets exactly their own error.
+        """Fetches a batch here that no worker has, or that failed in one: the user gets exactly
+        their own error.
 
         If it fails only there, the workers are no place for this data set.
         """
@@ -154,7 +158,9 @@ class SingleEngine(Engine):
             self.hand_back(iterator, "interrupted", first=[indices])
             raise
         if failure is not _MISSING:
-            self.hand_back(iterator, f"a batch fails in a worker process only: {_last_line(failure)}")
+            self.hand_back(
+                iterator, f"a batch fails in a worker process only: {_last_line(failure)}"
+            )
         if iterator._pin_memory:
             data = _utils.pin_memory.pin_memory(data, iterator._pin_memory_device)
         return data
@@ -168,7 +174,8 @@ class SingleEngine(Engine):
         failed = [SamplerError(belt.error)] if belt is not None and belt.error is not None else []
         if waiting or failed:
             source = itertools.chain(waiting, *failed, source)
-        # One C call: no signal handler can come between the new source and the end of the old engine.
+        # One C call: no signal handler can come between the new source and the end of the old
+        # engine.
         iterator.__dict__.update({"_sampler_iter": source, ATTRIBUTE: _DONE})
         iterator.__class__ = _SingleProcessDataLoaderIter
         iterator.__dict__.pop(ATTRIBUTE, None)

@@ -1,4 +1,5 @@
-"""Which way a new worker process is started: the way that the stock loader would take here, or a reason why not."""
+"""Which way a new worker process is started: the way that the stock loader would take here, or a
+reason why not."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def imports_main(payload: bytes) -> bool:
 
 
 def main_problem(path: str | None) -> str | None:
-    """Why importing the script at `path` could do work a second time; None if it only defines things."""
+    """Why importing the script at `path` could do work a second time; None if it only defines
+    things."""
     if path is None:
         return "it has no file (an interactive session)"
     try:

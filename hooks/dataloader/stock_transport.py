@@ -1,4 +1,5 @@
-"""The conveyor's way to the stock workers of a loader (numbers) and to added ones (`Worker`), side by side."""
+"""The conveyor's way to the stock workers of a loader (numbers) and to added ones (`Worker`), side
+by side."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from .transport import ProcessTransport
 class StockTransport:
     """Everything of the stock workers goes through torch's own methods of the iterator.
 
-    `iterator` is set for the time of one call only: no reference cycle. `owners` is the conveyor's table: an answer
-    of a stock worker does not say whose it is. `error` is an exception that torch's methods raised: the user's.
-    `taken` holds what came out of torch's queue in the last call: nobody would make it again if a signal handler
-    raises before the conveyor has it.
+    `iterator` is set for the time of one call only: no reference cycle. `owners` is the conveyor's
+    table: an answer of a stock worker does not say whose it is. `error` is an exception that
+    torch's methods raised: the user's. `taken` holds what came out of torch's queue in the last
+    call: nobody would make it again if a signal handler raises before the conveyor has it.
     """
 
     def __init__(self, private: ProcessTransport) -> None:
@@ -40,7 +41,8 @@ class StockTransport:
     def receive(
         self, owner: Hashable | None, workers: Iterable[Hashable], timeout: float
     ) -> list[tuple[Hashable, Key, Any]]:
-        """See `conveyor.Transport`. With `in_order` only the owner of the next batch is waited for."""
+        """See `conveyor.Transport`. With `in_order` only the owner of the next batch is waited
+        for."""
         self.taken = {}
         workers = list(workers)
         private = [w for w in workers if not isinstance(w, int)]
@@ -85,7 +87,8 @@ class StockTransport:
         return events
 
     def _whoever_comes(self, private: list[Any], stock: bool, timeout: float) -> list[Any]:
-        """in_order=False: any answer will do. (Refused beside a pin thread: its queue cannot be waited for.)"""
+        """in_order=False: any answer will do. (Refused beside a pin thread: its queue cannot be
+        waited for.)"""
         waiting = [w.line for w in private] + [w.process.sentinel for w in private]
         if stock:
             waiting.append(self.iterator._data_queue._reader)
@@ -94,7 +97,9 @@ class StockTransport:
             events = self._stock_ready() if stock else []
             events += self._private.receive(None, private, 0)
             for worker in [] if events else private:
-                events += self._private.receive(worker, [worker], 0.01)  # the sentinel: raises if it is dead
+                events += self._private.receive(
+                    worker, [worker], 0.01
+                )  # the sentinel: raises if it is dead
             return events
         now = time.monotonic()
         if stock and now - self._checked > MP_STATUS_CHECK_INTERVAL:

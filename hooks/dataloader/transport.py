@@ -37,7 +37,9 @@ class ProcessTransport:
                 try:
                     worker.line.flush()
                 except channel.Closed as error:
-                    raise WorkerLost(f"the line to worker process {worker.pid} broke: {error}") from None
+                    raise WorkerLost(
+                        f"the line to worker process {worker.pid} broke: {error}"
+                    ) from None
         if not waiting:
             return []
         events = []
@@ -78,6 +80,13 @@ class ProcessTransport:
                 try:
                     key, data = ForkingPickler.loads(body)
                 except Exception as error:
+                    # Tensors are fetched from the worker while they are unpickled: it may have died
+                    # meanwhile.
+                    if connection.wait(
+                        [worker.process.sentinel],
+                        0.1 if isinstance(error, (OSError, EOFError)) else 0,
+                    ):
+                        raise WorkerLost(_death(worker)) from error
                     raise WorkerLost(f"a batch cannot be unpickled: {error!r}") from error
                 events.append((worker, key, data))
             elif kind == channel.UNSENDABLE:
@@ -91,5 +100,11 @@ def _death(worker: Worker) -> str:
     process = worker.process
     process.join(0.2)
     code = process.exitcode
-    how = "ended" if code is None else f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
+    how = (
+        "ended"
+        if code is None
+        else f"was killed by signal {-code}"
+        if code < 0
+        else f"exited with code {code}"
+    )
     return f"worker process {worker.pid} {how}"

@@ -1,9 +1,10 @@
 """One worker process that gpuutil started: start, ready report, end.
 
-A worker is held in a module-level set from its start until it has really ended. Else, when an iterator dies in a
-reference cycle (any error that the user catches from `next()` makes one), the collector could finalise the line
-before anybody told the process to end. Ending is asked for without waiting; a thread that lives only while there is
-something to end waits, terminates and kills. In a forked copy of the trainer all of this is forgotten.
+A worker is held in a module-level set from its start until it has really ended. Else, when an
+iterator dies in a reference cycle (any error that the user catches from `next()` makes one), the
+collector could finalise the line before anybody told the process to end. Ending is asked for
+without waiting; a thread that lives only while there is something to end waits, terminates and
+kills. In a forked copy of the trainer all of this is forgotten.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ from .payload import Parts
 READY_SECONDS = {"fork": 30.0, "forkserver": 120.0, "spawn": 120.0}
 """Deadline for the ready report, by start method: a cold fork server imports torch first."""
 GRACE_SECONDS = 5.0
-"""A worker may finish the batch in hand before it is terminated, as in torch: it may hold a lock of the user's."""
+"""A worker may finish the batch in hand before it is terminated, as in torch: it may hold a lock of
+the user's."""
 
 _held: set[Worker] = set()
 _ending: list[Worker] = []
-_ending_lock = threading.Lock()
+# Re-entrant: the collector may run a finaliser of ours, which ends workers, on a thread that is
+# inside.
+_ending_lock = threading.RLock()
 _reaper: threading.Thread | None = None
 _hooked = False
 _forking = False
@@ -46,7 +50,9 @@ class Worker:
         import_main: whether the child has to import the main script (fork server and spawn).
     """
 
-    def __init__(self, method: str, seed: int, worker_id: int, total: int, import_main: bool = False) -> None:
+    def __init__(
+        self, method: str, seed: int, worker_id: int, total: int, import_main: bool = False
+    ) -> None:
         self.failure: str | None = None
         self.ready = False
         self.ended = threading.Event()
@@ -60,13 +66,13 @@ class Worker:
         self.line = channel.Channel(self._sock)
         self._arguments = (seed, worker_id, total)
         self.process: Any = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def pid(self) -> int | None:
         return self.process.pid if self.process is not None else None
 
-    # ------------------------------------------------------------------------------------------ start
+    # ------------------------------------------------------------------------------------------ sta
 
     def fork(self, parts: Parts) -> None:
         """Starts by fork, here and now. Raises OSError when the system refuses."""
@@ -74,13 +80,17 @@ class Worker:
         _held.add(self)
         context = multiprocessing.get_context("fork")
         self.process = context.Process(
-            target=_forked, args=(self, parts, *self._arguments), daemon=True, name="gpuutil-loader-worker"
+            target=_forked,
+            args=(self, parts, *self._arguments),
+            daemon=True,
+            name="gpuutil-loader-worker",
         )
         global _forking
         _forking = True
         try:
             with warnings.catch_warnings():
-                # Python warns about forking beside threads; a stock loader with workers forks just the same.
+                # Python warns about forking beside threads; a stock loader with workers forks just
+                # the same.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self.process.start()
         except BaseException:
@@ -94,7 +104,8 @@ class Worker:
             self._child_sock.close()
 
     def start_remote(self, payload: bytes) -> None:
-        """Starts by fork server or spawn and hands over the payload. On a starting thread; never raises."""
+        """Starts by fork server or spawn and hands over the payload. On a starting thread; never
+        raises."""
         context = multiprocessing.get_context(self._method)
         process = context.Process(
             target=worker_main.run, args=(self._child_sock, None, *self._arguments), daemon=True,
@@ -121,10 +132,13 @@ class Worker:
             while view and not self.unwanted and time.monotonic() < self._deadline:
                 if select.select([], [self._sock], [], 0.2)[1]:
                     with contextlib.suppress(BlockingIOError):
-                        view = view[self._sock.send(view, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+                        view = view[
+                            self._sock.send(view, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :
+                        ]
 
     def poll(self) -> bool:
-        """Looks for the ready report. True once the start is decided: `ready`, or `failure` says why not."""
+        """Looks for the ready report. True once the start is decided: `ready`, or `failure` says
+        why not."""
         if self.ready or self.failure is not None:
             return True
         try:
@@ -142,12 +156,14 @@ class Worker:
             else:
                 self.failure = bytes(body).decode(errors="replace")
         elif time.monotonic() > self._deadline:
-            self.failure = f"the worker process was not ready after {READY_SECONDS[self._method]:.0f} s"
+            self.failure = (
+                f"the worker process was not ready after {READY_SECONDS[self._method]:.0f} s"
+            )
         elif self.process is not None and self.dead():
             self.failure = "the worker process died before it was ready"
         return self.ready or self.failure is not None
 
-    # ------------------------------------------------------------------------------------------ life
+    # ------------------------------------------------------------------------------------------ lif
 
     def dead(self) -> bool:
         """Whether the process has ended. Does not wait."""
@@ -212,7 +228,8 @@ def start_remote(workers: list[Worker], payload: bytes) -> None:
 
 
 def _forked(worker: Worker, parts: Parts, seed: int, worker_id: int, total: int) -> None:
-    """First code of a forked child: lets go of the trainer's ends, so that each line ends with the trainer."""
+    """First code of a forked child: lets go of the trainer's ends, so that each line ends with the
+    trainer."""
     child_sock = worker._child_sock
     for other in _inherited:
         if other is not worker:
@@ -222,7 +239,7 @@ def _forked(worker: Worker, parts: Parts, seed: int, worker_id: int, total: int)
     worker_main.run(child_sock, parts, seed, worker_id, total)
 
 
-# ---------------------------------------------------------------------------------------------- the end of processes
+# ---------------------------------------------------------------------------------------------- the
 
 
 def _hand_to_reaper(worker: Worker) -> None:
@@ -254,8 +271,7 @@ def _reap_all() -> None:
                 worker._drop()
                 gone.append(worker)
         with _ending_lock:
-            for worker in gone:
-                _ending.remove(worker)
+            _ending[:] = [worker for worker in _ending if worker not in gone]
 
 
 def wait_ended(workers: list[Worker], seconds: float) -> bool:
@@ -265,7 +281,8 @@ def wait_ended(workers: list[Worker], seconds: float) -> bool:
 
 
 def _at_exit() -> None:
-    """Before multiprocessing's own exit code: nothing started here outlives or delays the interpreter."""
+    """Before multiprocessing's own exit code: nothing started here outlives or delays the
+    interpreter."""
     workers = list(_held)
     for worker in workers:
         worker.end()
@@ -283,13 +300,15 @@ _inherited: list[Worker] = []
 def _forget_after_fork() -> None:
     global _reaper, _ending_lock
     if _forking:
-        # Garbage of the trainer must not be finalised in a worker: torch's iterators would try to end *their*
-        # workers from here, and complain on stderr.
+        # Garbage of the trainer must not be finalised in a worker: torch's iterators would try to
+        # end *their* workers from here, and complain on stderr.
         gc.freeze()
-    _inherited[:] = list(_held)  # kept: finalising them here would close numbers that mean something else by now
+    _inherited[:] = list(
+        _held
+    )  # kept: finalising them here would close numbers that mean something else by now
     _held.clear()
     _ending.clear()
-    _ending_lock = threading.Lock()
+    _ending_lock = threading.RLock()
     _reaper = None
 
 

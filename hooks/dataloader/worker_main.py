@@ -1,6 +1,7 @@
 """The body of a worker process that gpuutil added: torch's own worker loop on a private line.
 
-Runs in the child only. Nothing here prints; what goes wrong before the first task is reported to the trainer.
+Runs in the child only. Nothing here prints; what goes wrong before the first task is reported to
+the trainer.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .payload import Parts
 
 
 class _Init:
-    """The user's worker_init_fn, followed by the report that the worker is ready. Called by torch's loop."""
+    """The user's worker_init_fn, followed by the report that the worker is ready. Called by torch's
+    loop."""
 
     def __init__(self, user: Any, line: ChildEnd) -> None:
         self._user = user
@@ -44,8 +46,8 @@ def run(sock: socket.socket, parts: Parts | None, seed: int, worker_id: int, tot
         worker_id: number that `get_worker_info()` tells.
         total: number of workers that `get_worker_info()` tells.
     """
-    # Ctrl-C goes to every process of the terminal; the trainer alone decides what it means. (Not SIG_IGN, which
-    # programs started by the data set would inherit.)
+    # Ctrl-C goes to every process of the terminal; the trainer alone decides what it means. (Not
+    # SIG_IGN, which programs started by the data set would inherit.)
     signal.signal(signal.SIGINT, lambda *_: None)
     line = ChildEnd(sock)
     if parts is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 from types import ModuleType
 from typing import Any
@@ -23,8 +22,25 @@ class WatchedLoader:
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
         self.refusal: str | None = None if changes else "gpuutil only observes this run"
-        self.consumer: int | None = None
+        self._iterator: weakref.ref[Any] | None = None
         self._told: dict[str, Any] | None = None
+
+    def bind(self, iterator: Any) -> None:
+        """A new iterator, on the thread that consumes it: what was decided for the loader is applied to it."""
+        self._iterator = weakref.ref(iterator)
+        if self.live is not None:
+            self.refusal = self.live.supported(iterator)
+            if self.refusal is None:
+                self.live.bind(iterator)
+
+    def allow_changes(self, loader: DataLoader) -> None:
+        """From observing to changing, asked for by hand. On the thread that consumes the loader."""
+        if self.live is not None:
+            return
+        self.live, self.refusal = LiveLoader(loader), None
+        iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None:
+            self.bind(iterator)
 
     def facts(self, loader: DataLoader) -> dict[str, Any]:
         """What the engine's rules and search read; plain values."""
@@ -106,12 +122,17 @@ class LoaderWatch:
         entry = self.watch(loader)
         iterator._gpuutil_source = entry.id
         self._marked.add(iterator)
-        entry.consumer = threading.get_ident()
-        if entry.live is not None:
-            entry.refusal = entry.live.supported(iterator)
-            if entry.refusal is None:
-                entry.live.bind(iterator)
+        entry.bind(iterator)
         entry.tell(self._core)
+
+    def allow_changes(self) -> None:
+        """A remedy was asked for by hand in a run that is only observed."""
+        self._changes = True
+        for entry in list(self._by_id.values()):
+            loader = entry.reference()
+            if loader is not None:
+                entry.allow_changes(loader)
+                entry.tell(self._core)
 
     def resolve(self, iterator: Any) -> int:
         """The id for an iterator that was running before attach.

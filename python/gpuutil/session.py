@@ -69,8 +69,7 @@ class Session:
         self._archive: Archive | None = None
         self._last_exhausted = 0.0
         rank, ranks = environment.ranks()
-        self._changes = apply != "observe" and ranks == 1
-        self._loaders = LoaderWatch(_core, self._changes)
+        self._loaders = LoaderWatch(_core, changes=apply != "observe" and ranks == 1)
         self._hands = Hands(_core, self._loaders)
         self._main_threads: int | None = None
         self._torch, missing = torch_module.load(_core)
@@ -198,7 +197,11 @@ class Session:
         return dict(_core.postfix()) if self.active else {}
 
     def apply(self, remedy_id: str) -> str:
-        return _core.request_apply(remedy_id) if self.active else "detached"
+        if not self.active:
+            return "detached"
+        if environment.ranks()[1] == 1:
+            self._loaders.allow_changes()
+        return _core.request_apply(remedy_id)
 
     def revert(self, ledger_id: int) -> str:
         return _core.request_revert(ledger_id) if self.active else "detached"

@@ -1,7 +1,8 @@
 """Record the step times that `trial_errors.py` uses as noise: `python record.py NAME [STEPS]`.
 
-Three real training loops on the CPU, each with a different kind of noise. Nothing is slept and nothing is
-drawn from a distribution: what is written is what the loop took on a machine that other processes shared.
+Three real training loops on the CPU, each with a different kind of noise. Nothing is slept and
+nothing is drawn from a distribution: what is written is what the loop took on a machine that other
+processes shared.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import gc
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -19,14 +21,20 @@ _WARM_UP = 30
 
 def _conv_net() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     model = nn.Sequential(
-        nn.Conv2d(3, 16, 3, 2), nn.ReLU(), nn.Conv2d(16, 32, 3, 2), nn.ReLU(), nn.Conv2d(32, 32, 3, 2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
+        nn.Conv2d(3, 16, 3, 2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, 2),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3, 2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
     )
     return model, torch.randn(16, 3, 64, 64), torch.randint(0, 10, (16,))
 
 
 def _autocorrelated(steps: int) -> list[float]:
-    """A small convolutional net on one thread: neighbours on the machine slow whole runs of steps."""
+    """A small convolutional net on one thread: neighbours slow whole runs of steps."""
     torch.set_num_threads(1)
     model, images, labels = _conv_net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -53,10 +61,11 @@ class _Rows(torch.utils.data.Dataset):
 
 
 def _spikes(steps: int) -> list[float]:
-    """A loader with one worker and unequal rows; every 64th step collects garbage, over 100 ms."""
+    """A loader with one worker and unequal rows; every 64th step collects garbage."""
     torch.set_num_threads(1)
     loader = iter(torch.utils.data.DataLoader(_Rows(), batch_size=32, num_workers=1, shuffle=True))
-    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1))
+    layers = [nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1)]
+    model = nn.Sequential(*layers)
     optimizer = torch.optim.Adam(model.parameters())
     cycles: list[list[object]] = []
 
@@ -72,7 +81,7 @@ def _spikes(steps: int) -> list[float]:
 
 
 def _drift(steps: int) -> list[float]:
-    """A recurrent net whose sequences grow by the step, and a metric over the whole history of losses."""
+    """A recurrent net whose sequences grow, and a metric over the whole history of losses."""
     torch.set_num_threads(1)
     model, head = nn.GRU(32, 64), nn.Linear(64, 32)
     optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
@@ -92,7 +101,7 @@ def _drift(steps: int) -> list[float]:
     return _times(step, steps)
 
 
-def _times(step: object, steps: int) -> list[float]:
+def _times(step: Callable[[], None], steps: int) -> list[float]:
     times = []
     for index in range(_WARM_UP + steps):
         begin = time.perf_counter_ns()

@@ -161,8 +161,8 @@ TEST_CASE("a change that never takes effect is taken back") {
   trainer.run(&controller, 1200);
   CHECK(row(controller, 1).outcome == Outcome::failed);
   CHECK_FALSE(row(controller, 1).in_force);
-  CHECK(trainer.loader.workers == 0);
-  CHECK(trainer.threads == 2);
+  REQUIRE(trainer.commands.size() >= 2);
+  CHECK(trainer.commands[1].kind == CommandKind::revert);
 }
 
 TEST_CASE("hands that never answer get no second command") {

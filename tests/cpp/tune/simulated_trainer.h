@@ -39,7 +39,8 @@ enum class Hands { willing, failing, silent, never_effective };
 
 class SimulatedTrainer {
  public:
-  explicit SimulatedTrainer(TrainerFacts facts, uint64_t seed = 1) : facts(facts), random_(seed) {
+  explicit SimulatedTrainer(const TrainerFacts& given, uint64_t seed = 1)
+      : facts(given), random_(seed) {
     loader.id = 1;
     loader.name = "train_loader";
     loader.dataset = DatasetKind::map_style;
@@ -88,9 +89,9 @@ class SimulatedTrainer {
   double truth_now() const { return truth(loader.workers, threads); }
 
   Step step() {
-    const double mean =
-        truth_now() * slowdown * (1 + facts.drift_per_step * static_cast<double>(index));
-    double wait = mean - std::min(mean, trainer(threads) * slowdown);
+    const double pace = slowdown * (1 + facts.drift_per_step * static_cast<double>(index));
+    const double mean = truth_now() * pace;
+    double wait = mean - std::min(mean, trainer(threads) * pace);
     double rest = mean - wait;
     // With N workers one step in N waits for all of them.
     if (facts.bursts && loader.workers > 1) {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+
 #include "tune/simulate_trial.h"
 
 namespace gpuutil {

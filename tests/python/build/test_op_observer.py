@@ -26,7 +26,8 @@ NOW = ctypes.CFUNCTYPE(ctypes.c_int64)
 INTERN = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t)
 INERT = ctypes.CFUNCTYPE(ctypes.c_int)
 SWITCH = ctypes.CFUNCTYPE(None, ctypes.c_int)
-SET_OBSERVER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+GRAD_MODE = ctypes.CFUNCTYPE(ctypes.c_int)
+SET_OBSERVER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # also the type of set_grad_mode
 
 
 class Table(ctypes.Structure):
@@ -40,6 +41,7 @@ class Table(ctypes.Structure):
         ("intern", INTERN),
         ("inert", INERT),
         ("set_observer", SET_OBSERVER),
+        ("set_grad_mode", SET_OBSERVER),
     ]
 
 
@@ -68,6 +70,7 @@ class Recorder:
         self.is_inert = False
         self.asked = 0  # calls of inert(): each is one callback that PyTorch made
         self.switch = None
+        self.grad_mode = None
         self.table = Table(
             ctypes.sizeof(Table),
             0,
@@ -76,6 +79,7 @@ class Recorder:
             INTERN(self._intern),
             INERT(self._inert),
             SET_OBSERVER(self._set_observer),
+            SET_OBSERVER(self._set_grad_mode),
         )
 
     def _emit(self, kind: int, flags: int, subject: int, time_ns: int, value: int) -> None:
@@ -92,6 +96,9 @@ class Recorder:
 
     def _set_observer(self, address: int | None) -> None:
         self.switch = SWITCH(address) if address else None
+
+    def _set_grad_mode(self, address: int | None) -> None:
+        self.grad_mode = GRAD_MODE(address) if address else None
 
     def on(self) -> None:
         self.switch(1)
@@ -356,6 +363,23 @@ def test_a_forked_child_leaves_the_registry_of_torch_alone(recorder):
     torch.ones(1)
     assert recorder.count() == {"op": 1}
     recorder.off()
+
+
+def test_the_gradient_mode_is_that_of_the_calling_thread(recorder):
+    assert recorder.grad_mode() == 1
+    elsewhere = []
+    with torch.no_grad():
+        assert recorder.grad_mode() == 0
+        thread = threading.Thread(target=lambda: elsewhere.append(recorder.grad_mode()))
+        thread.start()
+        thread.join()
+    assert elsewhere == [1]
+
+
+def test_disconnecting_takes_back_what_was_handed_over(recorder):
+    importlib.import_module("gpuutil._torch").disconnect()
+    assert recorder.switch is None
+    assert recorder.grad_mode is None
 
 
 def test_a_table_of_another_name_or_an_older_one_is_refused():

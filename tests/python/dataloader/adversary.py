@@ -1,10 +1,10 @@
 """Random sequences of live changes against workers that live in this process and mean harm.
 
-Both kinds of iterator are torch's real ones; only the processes behind them are played. The adversary decides who
-answers when (any order, bursts, silence), repeats answers, lets answers of an earlier generation arrive late, kills
-added workers, makes a batch fail in workers only, and presses Ctrl-C inside a send or a receive. What comes out is
-compared with the undisturbed stock loader in this process: batches, the trainer's own draws between them, and the
-final states of the generators.
+Both kinds of iterator are torch's real ones; only the processes behind them are played. The
+adversary decides who answers when (any order, bursts, silence), repeats answers, lets answers of an
+earlier generation arrive late, kills added workers, makes a batch fail in workers only, and presses
+Ctrl-C inside a send or a receive. What comes out is compared with the undisturbed stock loader in
+this process: batches, the trainer's own draws between them, and the final states of the generators.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import random
 from typing import Any
 
 import torch
+from shapes import Backwards, Ragged
+from torch.utils.data import DataLoader, Dataset
+
 from gpuutil.hooks.dataloader import rehearsal
 from gpuutil.hooks.dataloader.conveyor import WorkerLost
 from gpuutil.hooks.dataloader.live import LiveLoader, NotPossible
-from shapes import Backwards, Ragged
-from torch.utils.data import DataLoader, Dataset
 
 Counts = collections.Counter
 
@@ -163,7 +164,7 @@ class MeanPool(rehearsal.RehearsalPool):
         return self.transport.schedule.draw.random() < 0.7
 
 
-# ---------------------------------------------------------------------------------------------- one sequence
+# ---------------------------------------------------------------------------------------------- one
 
 
 def plan(seed: int) -> dict[str, Any]:
@@ -176,7 +177,9 @@ def plan(seed: int) -> dict[str, Any]:
         "workers": draw.choice([0, 0, 1, 2, 3]),
         "prefetch": draw.choice([1, 2, 3]),
         "epochs": draw.choice([1, 2, 2, 3]),
-        "sampler": draw.choice(["seq", "shuffle", "generator", "generator", "backwards", "ragged", "single", "failing"]),
+        "sampler": draw.choice(
+            ["seq", "shuffle", "generator", "generator", "backwards", "ragged", "single", "failing"]
+        ),
         "drop_last": draw.random() < 0.3,
         "in_order": draw.random() > 0.1,
         "persistent": draw.random() < 0.3,
@@ -187,7 +190,9 @@ def plan(seed: int) -> dict[str, Any]:
     }
     made["breaks"] = {e: draw.randint(1, 12) for e in range(made["epochs"]) if draw.random() < 0.25}
     if made["sampler"] == "failing" or made["interrupts"]:
-        made["in_order"] = True  # which batch the stock loader drops with a sampler's error depends on arrival then
+        made["in_order"] = (
+            True  # which batch the stock loader drops with a sampler's error depends on arrival then
+        )
     return made
 
 
@@ -196,7 +201,9 @@ def build(made: dict[str, Any], seed: int) -> tuple[DataLoader, torch.Generator]
     arguments: dict[str, Any] = {"num_workers": made["workers"], "collate_fn": as_tuple}
     if made["workers"]:
         arguments.update(
-            prefetch_factor=made["prefetch"], in_order=made["in_order"], persistent_workers=made["persistent"]
+            prefetch_factor=made["prefetch"],
+            in_order=made["in_order"],
+            persistent_workers=made["persistent"],
         )
     generator = torch.Generator().manual_seed(seed)
     kind, length = made["sampler"], made["length"]
@@ -228,7 +235,9 @@ def run(seed: int, live_changes: bool, counts: Counts) -> tuple[list[Any], Any]:
     live = None
     if live_changes:
         transport = MeanTransport(schedule, clock, counts)
-        transport.liars = not made["workers"]  # beside stock workers an error is the user's, as in the stock loader
+        transport.liars = not made[
+            "workers"
+        ]  # beside stock workers an error is the user's, as in the stock loader
         live = LiveLoader(loader, MeanPool(transport), clock)
     out: list[Any] = []
     for epoch in range(made["epochs"]):
@@ -276,7 +285,11 @@ def run(seed: int, live_changes: bool, counts: Counts) -> tuple[list[Any], Any]:
 
 
 def _change(live: LiveLoader, made: dict[str, Any], draw: random.Random, counts: Counts) -> None:
-    kind = draw.choice(["workers", "workers", "prefetch", "undo", "close"] if draw.random() < 0.1 else ["workers", "prefetch"])
+    kind = draw.choice(
+        ["workers", "workers", "prefetch", "undo", "close"]
+        if draw.random() < 0.1
+        else ["workers", "prefetch"]
+    )
     try:
         if kind == "workers":
             live.request(workers=draw.randint(0, 4))
@@ -292,11 +305,14 @@ def _change(live: LiveLoader, made: dict[str, Any], draw: random.Random, counts:
 
 
 def judge(seed: int, counts: Counts) -> dict[str, int]:
-    """Runs one sequence both ways. Returns counts of lost, doubled, reordered and mismatched, all 0 when fine."""
+    """Runs one sequence both ways. Returns counts of lost, doubled, reordered and mismatched, all 0
+    when fine."""
     made = plan(seed)
     got, state = run(seed, True, counts)
     want, wanted_state = run(seed, False, counts)
-    return compare(got, want, state == wanted_state or not made["in_order"], made["in_order"], made["breaks"])
+    return compare(
+        got, want, state == wanted_state or not made["in_order"], made["in_order"], made["breaks"]
+    )
 
 
 def compare(got: Any, want: Any, same_state: bool, in_order: bool, breaks: Any) -> dict[str, int]:

@@ -30,7 +30,8 @@ _OPS: dict[CodeType, dict[int, bool]] = {}
 
 
 def _places(code: CodeType) -> dict[int, bool]:
-    """Offset -> whether a signal may be delivered before that instruction (after a call, at a loop's jump)."""
+    """Offset -> whether a signal may be delivered before that instruction (after a call, at a
+    loop's jump)."""
     if code not in _OPS:
         places, after_call = {}, False
         for instruction in dis.get_instructions(code):
@@ -42,7 +43,8 @@ def _places(code: CodeType) -> dict[int, bool]:
 
 
 def run_with_interrupt(action: Callable[[], Any], at: int) -> tuple[int, str | None]:
-    """Runs `action` and raises Pressed at the `at`-th place. Returns (places seen, where it was raised)."""
+    """Runs `action` and raises Pressed at the `at`-th place. Returns (places seen, where it was
+    raised)."""
     seen, where, cache = 0, None, {}
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

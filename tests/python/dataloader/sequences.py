@@ -1,8 +1,8 @@
 """Random sequences of live changes with real processes, against the undisturbed stock loader.
 
-One seed is one sequence: a loader of some shape, some epochs, random requests between the batches. Compared are the
-batches, the trainer's own random draws after each, the final states of all generators, and what is left behind:
-child processes, threads, file descriptors, shared memory.
+One seed is one sequence: a loader of some shape, some epochs, random requests between the batches.
+Compared are the batches, the trainer's own random draws after each, the final states of all
+generators, and what is left behind: child processes, threads, file descriptors, shared memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Any
 
 import torch
 from adversary import compare
-from gpuutil.hooks.dataloader.live import LiveLoader, NotPossible
 from shapes import Backwards, Items, Ragged, collate, init
 from torch.utils.data import DataLoader
+
+from gpuutil.hooks.dataloader.live import LiveLoader, NotPossible
 
 Counts = collections.Counter
 LIMIT_SECONDS = 120
@@ -38,7 +39,9 @@ def plan(seed: int) -> dict[str, Any]:
         "epochs": r.choice([1, 2, 2, 3]),
         "prefetch": r.choice([1, 2, 2, 4]),
         "base": r.choice([0, 0.0005, 0.002]),
-        "sampler": r.choice(["seq", "shuffle", "shuffle", "generator", "backwards", "ragged", "single"]),
+        "sampler": r.choice(
+            ["seq", "shuffle", "shuffle", "generator", "backwards", "ragged", "single"]
+        ),
         "drop_last": r.random() < 0.3,
         "in_order": r.random() > 0.15,
         "collate": r.choice(["default", "own", "own", "lambda" if r.random() < 0.3 else "default"]),
@@ -64,12 +67,14 @@ def plan(seed: int) -> dict[str, Any]:
     if made["large"]:
         made["length"] = min(length, 23)
     if made["kill"]:
-        made.update(length=90, slow=set(), bad=set(), base=0.002, breaks={})
+        made.update(length=90, slow=set(), bad=set(), base=0.002, breaks={}, large=False)
     return made
 
 
 def build(made: dict[str, Any], seed: int) -> tuple[DataLoader, torch.Generator]:
-    data = Items(made["length"], made["bad"], made["slow"], made["base"], made["init"], made["large"])
+    data = Items(
+        made["length"], made["bad"], made["slow"], made["base"], made["init"], made["large"]
+    )
     functions = {"default": None, "own": collate, "lambda": lambda items: collate(items)}
     arguments: dict[str, Any] = {
         "num_workers": made["workers"],
@@ -87,7 +92,9 @@ def build(made: dict[str, Any], seed: int) -> tuple[DataLoader, torch.Generator]
         return DataLoader(data, batch_sampler=Ragged(made["length"], seed), **arguments), generator
     if kind == "single":
         arguments["collate_fn"] = None
-        return DataLoader(data, batch_size=None, sampler=Backwards(made["length"]), **arguments), generator
+        return DataLoader(
+            data, batch_size=None, sampler=Backwards(made["length"]), **arguments
+        ), generator
     arguments.update(batch_size=made["batch"], drop_last=made["drop_last"])
     if kind == "backwards":
         return DataLoader(data, sampler=Backwards(made["length"]), **arguments), generator
@@ -136,7 +143,9 @@ def run(seed: int, changes: bool, counts: Counts) -> tuple[list[Any], Any]:
             else:
                 got.append(ids(batch))
                 del batch
-            counts["longest_ms"] = max(counts["longest_ms"], int((time.perf_counter() - begin) * 1e3))
+            counts["longest_ms"] = max(
+                counts["longest_ms"], int((time.perf_counter() - begin) * 1e3)
+            )
             if made["in_order"]:
                 got.append(round(torch.rand(()).item() + random.random(), 7))
             batches += 1
@@ -146,8 +155,9 @@ def run(seed: int, changes: bool, counts: Counts) -> tuple[list[Any], Any]:
             if made["breaks"].get(epoch) == batches:
                 break
         if made["bad"]:
-            # A caught error makes a cycle of frames and iterator, in the stock loader too; torch then waits five
-            # seconds for each worker because the collector may finalise its queues first.
+            # A caught error makes a cycle of frames and iterator, in the stock loader too; torch
+            # then waits five seconds for each worker because the collector may finalise its queues
+            # first.
             gc.collect()
         del iterator
     if live is not None:
@@ -158,7 +168,9 @@ def run(seed: int, changes: bool, counts: Counts) -> tuple[list[Any], Any]:
 
 
 def _change(live: LiveLoader, made: dict[str, Any], draw: random.Random, counts: Counts) -> None:
-    kind = draw.choice(["workers", "workers", "prefetch", "prefetch", "undo" if draw.random() < 0.3 else "workers"])
+    kind = draw.choice(
+        ["workers", "workers", "prefetch", "prefetch", "undo" if draw.random() < 0.3 else "workers"]
+    )
     try:
         if kind == "workers":
             live.request(workers=draw.randint(0 if not made["workers"] else 1, 4))
@@ -170,7 +182,9 @@ def _change(live: LiveLoader, made: dict[str, Any], draw: random.Random, counts:
     except NotPossible as refusal:
         counts[f"refused: {str(refusal)[:50]}"] += 1
     if made["settle"]:
-        end = time.monotonic() + 5  # the ready reports come in, the admission still happens within next()
+        end = (
+            time.monotonic() + 5
+        )  # the ready reports come in, the admission still happens within next()
         for worker in live.pool.starting:
             while time.monotonic() < end and not worker.poll():
                 time.sleep(0.002)
@@ -183,7 +197,7 @@ def _kill_added(live: LiveLoader, draw: random.Random, counts: Counts) -> None:
         counts["killed"] += 1
 
 
-# ---------------------------------------------------------------------------------------------- leftovers
+# ---------------------------------------------------------------------------------------------- lef
 
 
 class Baseline:
@@ -196,7 +210,9 @@ class Baseline:
     def left(self) -> list[str]:
         found = [f"child {p.pid}" for p in multiprocessing.active_children()]
         found += [f"child {p} of the fork server" for p in _server_children()]
-        found += [f"thread {t.name}" for t in threading.enumerate() if t is not threading.main_thread()]
+        found += [
+            f"thread {t.name}" for t in threading.enumerate() if t is not threading.main_thread()
+        ]
         fds = len(os.listdir("/proc/self/fd"))
         if fds > self.fds:
             found.append(f"{fds - self.fds} file descriptors")
@@ -223,10 +239,13 @@ def _server_children() -> list[str]:
 
 
 def warm_up() -> Baseline:
-    """Starts what the standard library keeps for good (fork server, resource tracker), then counts."""
+    """Starts what the standard library keeps for good (fork server, resource tracker), then
+    counts."""
     context = multiprocessing.get_context("forkserver")
     forkserver.set_forkserver_preload(["torch.utils.data"])
-    loader = DataLoader(Items(4, set(), set(), 0, False, False), num_workers=1, multiprocessing_context=context)
+    loader = DataLoader(
+        Items(4, set(), set(), 0, False, False), num_workers=1, multiprocessing_context=context
+    )
     list(loader)
     for seed in (0, 3):
         run(seed, True, Counts())
@@ -236,7 +255,8 @@ def warm_up() -> Baseline:
 
 
 def judge(seed: int, counts: Counts, baseline: Baseline | None) -> dict[str, int]:
-    """Runs one sequence both ways. Returns lost, doubled, reordered, mismatched and left, all 0 when fine."""
+    """Runs one sequence both ways. Returns lost, doubled, reordered, mismatched and left, all 0
+    when fine."""
     made = plan(seed)
     previous = signal.signal(signal.SIGALRM, _hang)
     signal.alarm(LIMIT_SECONDS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset, Sampler, get_worker_info
+from torch.utils.data import DataLoader, Dataset, Sampler, get_worker_info
+
+from gpuutil.hooks.dataloader.live import LiveLoader
 
 
 class Backwards(Sampler):
@@ -25,7 +28,8 @@ class Backwards(Sampler):
 
 
 class Ragged(Sampler):
-    """Batch sampler with batches of different sizes that draws from the global generator in `__iter__`, at once."""
+    """Batch sampler with batches of different sizes that draws from the global generator in
+    `__iter__`, at once."""
 
     def __init__(self, length: int, seed: int) -> None:
         self.length, self.seed = length, seed
@@ -77,3 +81,42 @@ def init(worker_id: int) -> None:
 def collate(items: Any) -> dict[str, Any]:
     """Tensors travel by shared memory, the list through the line itself."""
     return {"x": torch.stack(items).flatten().tolist(), "t": torch.stack(items)}
+
+
+class Squares(Dataset):
+    def __init__(self, length: int = 200, seconds: float = 0.001) -> None:
+        self.length, self.seconds = length, seconds
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(self.seconds)
+        return torch.tensor([index, index * index])
+
+
+class WithPid(Squares):
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(self.seconds)
+        return torch.tensor([index, os.getpid()])
+
+
+def until_effective(live: LiveLoader, iterator: Any, limit: int = 150) -> list[Any]:
+    """Takes batches until the request has come about."""
+    got = []
+    for _ in range(limit):
+        got.append(next(iterator))
+        if live.state.effective:
+            return got
+        time.sleep(0.01)
+    raise AssertionError(f"never effective: {live.state}")
+
+
+def firsts(batches: Any) -> list[int]:
+    return [int(i) for b in batches for i in b.reshape(-1, b.shape[-1])[:, 0]]
+
+
+def bound(live: LiveLoader, loader: DataLoader) -> Any:
+    iterator = iter(loader)
+    live.bind(iterator)
+    return iterator
