@@ -23,6 +23,15 @@ void put(Recorder* recorder, EventKind kind, int64_t time_ns, uint32_t subject =
   recorder->push(event);
 }
 
+// Calls `callable(arguments...)` and holds on to it meanwhile: the callee may detach, which drops ours.
+template <class... Arguments>
+PyObject* call_held(PyObject* callable, const char* format, Arguments... arguments) {
+  Py_INCREF(callable);
+  PyObject* result = PyObject_CallFunction(callable, format, arguments...);
+  Py_DECREF(callable);
+  return result;
+}
+
 // Calls into Python with whatever exception is pending set aside. An error of ours must not reach the user's
 // loop: the callee catches everything; should one escape all the same, it is dropped here.
 template <class Call>
@@ -80,7 +89,7 @@ uint32_t source_of(HotPath& hot, PyObject* iterator) {
   if (id == nullptr) {
     PyErr_Clear();
     if (hot.resolve == nullptr) return 0;
-    id = PyObject_CallOneArg(hot.resolve, iterator);
+    id = call_held(hot.resolve, "(O)", iterator);
     if (id == nullptr) {
       PyErr_Clear();
       return 0;
@@ -99,7 +108,7 @@ PyObject* next_call(PyObject* capsule, PyObject* iterator) {
 
   const uint32_t source = source_of(hot, iterator);
   if (hot.attention.load(std::memory_order_relaxed) != 0 && hot.on_boundary != nullptr) {
-    aside([&] { return PyObject_CallFunction(hot.on_boundary, "sO", "fetch", iterator); });
+    aside([&] { return call_held(hot.on_boundary, "sO", "fetch", iterator); });
     if (PyErr_Occurred() != nullptr) return nullptr;
     if (hot.registry == nullptr) return PyObject_CallOneArg(original, iterator);  // detached in there
   }
@@ -123,7 +132,7 @@ PyObject* next_call(PyObject* capsule, PyObject* iterator) {
     put(recorder, EventKind::fetch_cpu, now_ns(), source, thread_cpu_ns() - cpu_begin_ns);
   }
   if ((flags & kFetchExhausted) != 0 && hot.on_exhausted != nullptr) {
-    aside([&] { return PyObject_CallOneArg(hot.on_exhausted, iterator); });
+    aside([&] { return call_held(hot.on_exhausted, "(O)", iterator); });
   }
   return batch;
 }
@@ -139,7 +148,7 @@ PyObject* optimizer_post(PyObject*, PyObject* const* arguments, Py_ssize_t count
   put(recorder, EventKind::optimizer_end, now_ns(), static_cast<uint32_t>(identity >> 4));
   count_boundary(hot, recorder);
   if (hot.attention.load(std::memory_order_relaxed) != 0 && hot.on_boundary != nullptr) {
-    aside([&] { return PyObject_CallFunction(hot.on_boundary, "sO", "step", arguments[0]); });
+    aside([&] { return call_held(hot.on_boundary, "sO", "step", arguments[0]); });
     if (PyErr_Occurred() != nullptr) return nullptr;
   }
   Py_RETURN_NONE;

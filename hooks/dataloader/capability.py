@@ -36,8 +36,8 @@ _KNOWN = {"57930c6dcec5e184"}
 _METHODS = (
     (
         "_MultiProcessingDataLoaderIter",
-        "_reset _try_get_data _get_data _next_data _try_put_index _process_data _mark_worker_as_unavailable "
-        "_shutdown_workers __del__",
+        "_reset _try_get_data _get_data _next_data _try_put_index _process_data "
+        "_mark_worker_as_unavailable _shutdown_workers __del__",
     ),
     ("_BaseDataLoaderIter", "__next__ _reset _next_index"),
     ("_SingleProcessDataLoaderIter", "_next_data"),

@@ -252,7 +252,7 @@ class Conveyor:
         def read() -> None:
             # One C call from the sampler's yield into the table: nothing read can be lost to a
             # signal handler.
-            self.tasks.update(zip((seq,), itertools.islice(self.source, 1)))
+            self.tasks.update(zip((seq,), itertools.islice(self.source, 1), strict=False))
 
         ahead.reads += 1
         try:
@@ -342,7 +342,8 @@ class Conveyor:
         del self.owner[seq], self.arrived[seq]
         del self.tasks[seq]
         if ahead.stock_depth and self._error_read <= ahead.stock_reads(False, False):
-            self._raise_sampler_error()  # the stock loader reads on before it hands out, and loses this batch too
+            # The stock loader reads on before it hands out, and loses this batch too.
+            self._raise_sampler_error()
         return result
 
     def _raise_sampler_error(self) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from .refusal import NotPossible
 
 _HARMLESS_CALLS = {
-    "append", "basicConfig", "extend", "filterwarnings", "insert", "manual_seed", "seed", "simplefilter",
-    "setLevel", "update",
+    "append", "basicConfig", "extend", "filterwarnings", "insert", "manual_seed", "seed", "setLevel",
+    "simplefilter", "update",
 }  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def imports_main(payload: bytes) -> bool:
     problem = main_problem(getattr(sys.modules.get("__main__"), "__file__", None))
     if problem is not None:
         raise NotPossible(
-            f"the data set needs the main script, which a worker process cannot import safely: {problem}"
+            "the data set needs the main script, which a worker process cannot import safely: "
+            f"{problem}"
         )
     return True
 

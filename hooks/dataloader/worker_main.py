@@ -66,6 +66,6 @@ def run(sock: socket.socket, parts: Parts | None, seed: int, worker_id: int, tot
     parts.dataset = None
     del dataset
     loop(
-        parts.kind, holder, line, line, line, parts.auto_collation, parts.collate, parts.drop_last, seed,
-        _Init(parts.init, line), worker_id, total, parts.persistent, parts.shared_seed,
+        parts.kind, holder, line, line, line, parts.auto_collation, parts.collate, parts.drop_last,
+        seed, _Init(parts.init, line), worker_id, total, parts.persistent, parts.shared_seed,
     )  # fmt: skip

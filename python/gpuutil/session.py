@@ -139,8 +139,7 @@ class Session:
             with _core.own_time():
                 self._hands.at_boundary(where, subject)
                 self._loaders.tell_all()
-                if where == "step":
-                    self._report()
+                self._report()
                 _core.rest(self._hands.busy)
         except Exception as error:
             self._fail(error)

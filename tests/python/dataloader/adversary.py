@@ -190,9 +190,8 @@ def plan(seed: int) -> dict[str, Any]:
     }
     made["breaks"] = {e: draw.randint(1, 12) for e in range(made["epochs"]) if draw.random() < 0.25}
     if made["sampler"] == "failing" or made["interrupts"]:
-        made["in_order"] = (
-            True  # which batch the stock loader drops with a sampler's error depends on arrival then
-        )
+        # Else the batch that the stock loader drops with a sampler's error depends on arrival.
+        made["in_order"] = True
     return made
 
 

@@ -56,7 +56,8 @@ def run_with_interrupt(action: Callable[[], Any], at: int) -> tuple[int, str | N
         if event == "opcode" and where is None and _places(frame.f_code).get(frame.f_lasti):
             seen += 1
             if seen == at:
-                where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} in {frame.f_code.co_name}"
+                name = Path(frame.f_code.co_filename).name
+                where = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
                 raise Pressed
         return trace
 

@@ -37,9 +37,9 @@ def test_two_thousand_random_sequences_lose_double_and_reorder_nothing():
 @pytest.mark.parametrize(
     "seed",
     [
-        168,  # Ctrl-C between torch's queue and the conveyor: the answer has to survive the hand-back
+        168,  # Ctrl-C between torch's queue and the conveyor: the answer has to survive
         194,
-        1576,  # an added worker dies with the last batch after the sampler's end: it has to be sent again
+        1576,  # an added worker dies with the last batch after the sampler's end: sent again
         2610,
         101_105,  # two Ctrl-C: second answers of the first hand-back meet the second one
     ],

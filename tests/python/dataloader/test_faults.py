@@ -42,8 +42,7 @@ def test_the_users_own_error_comes_out_and_the_workers_stay(opened):
     live.request(workers=2)
     got = until_effective(live, iterator)
     with pytest.raises(Odd) as caught:
-        while True:
-            got.append(next(iterator))
+        got.extend(iterator)
     assert caught.value.args == (120, 2)
     got += list(iterator)
     assert firsts(got) == [i for i in range(200) if i not in (120, 121)]
@@ -279,8 +278,7 @@ def test_an_error_of_the_sampler_comes_after_what_was_read_before(opened):
     live.request(workers=2)
     got = until_effective(live, iterator)
     with pytest.raises(KeyError, match="sampler"):
-        while True:
-            got.append(next(iterator))
+        got.extend(iterator)
     assert firsts(got) == list(range(50))
     assert next(iterator, None) is None
 

@@ -164,8 +164,8 @@ def test_a_sampler_that_draws_while_it_is_read_is_never_read_ahead(opened):
             time.sleep(0.01 if changes else 0)
         if changes:
             assert "sampler draws" in live.state.fallback_reason
+            iterator = bound(live, loader)
             with pytest.raises(NotPossible, match="sampler draws"):
-                iterator = bound(live, loader)
                 live.request(workers=2)
         return out
 
