@@ -198,8 +198,12 @@ void bind_commands(py::module_& module) {
   module.def(
       "command_failed",
       [](int64_t id, const std::string& reason) { engine().command_failed(id, reason); }, Release());
-  module.def("request_apply", [](const std::string& remedy) { return engine().request_apply(remedy); },
-             Release());
+  module.def(
+      "request_apply",
+      [](const std::string& remedy, std::optional<int64_t> value) {
+        return engine().request_apply(remedy, value);
+      },
+      Release());
   module.def("request_revert", [](int64_t id) { return engine().request_revert(id); }, Release());
   module.def("revert_all", [](const std::string& reason) { engine().revert_all(reason); }, Release());
 }

@@ -380,10 +380,12 @@ void Engine::command_failed(int64_t id, const std::string& reason) {
   tune_locked(now_ns());
 }
 
-std::string Engine::request_apply(const std::string& remedy) {
+std::string Engine::request_apply(const std::string& remedy, std::optional<int64_t> value) {
   const std::lock_guard lock(mutex_);
+  fold_locked();
   look_locked();
-  std::string answer = state_->controller.request_apply(remedy);
+  std::string answer = value ? state_->controller.request_value(remedy, *value)
+                             : state_->controller.request_apply(remedy);
   tune_locked(now_ns());
   return answer;
 }

@@ -83,7 +83,7 @@ class Engine {
   void command_applied(int64_t id);
   void command_effective(int64_t id);
   void command_failed(int64_t id, const std::string& reason);
-  std::string request_apply(const std::string& remedy);
+  std::string request_apply(const std::string& remedy, std::optional<int64_t> value);
   std::string request_revert(int64_t ledger_id);
   void revert_all(const std::string& reason);
   bool has_command() const;

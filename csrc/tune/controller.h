@@ -80,6 +80,7 @@ class Controller {
 
   // By hand. They answer why it cannot be done; empty where it will be.
   std::string request_apply(const std::string& remedy);
+  std::string request_value(const std::string& remedy, int64_t value);
   std::string request_revert(int64_t ledger_id);
   // Back to the user's own settings, and nothing is tried afterwards (STOP, detach, an error of
   // ours).

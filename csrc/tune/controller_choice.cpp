@@ -47,11 +47,10 @@ bool Controller::consistent(const Features& features) const {
 
 // Its changes start from the present values: what was asked for may have been overtaken.
 bool Controller::starts_here(const Proposal& proposal) const {
-  return std::all_of(
-      proposal.changes.begin(), proposal.changes.end(), [&](const Change& change) {
-        const std::optional<int64_t> known = value_of(*features_, change.remedy);
-        return !known || *known == change.from;
-      });
+  return std::all_of(proposal.changes.begin(), proposal.changes.end(), [&](const Change& change) {
+    const std::optional<int64_t> known = value_of(*features_, change.remedy);
+    return !known || *known == change.from;
+  });
 }
 
 bool Controller::may_try(int64_t now_ns) const {

@@ -88,8 +88,10 @@ int Trial::block_values() const {
   return (steps + burst() - 1) / burst();
 }
 
-void Trial::observe(const StepSample& sample) {
+void Trial::observe(const StepSample& seen) {
   if (stage_ == Stage::done) return;
+  StepSample sample = seen;
+  if (setup_.by_hand) sample.held = false;  // whoever asks does not want to wait for a quiet machine
   ++result_.steps;
   if (in_force_) ++steps_after_;
   if (!in_force_ && flips_ > 0) ++steps_back_;

@@ -22,6 +22,7 @@ struct Block {
 
 struct Comparison {
   Interval speedup;           // before / after: 1.05 is 5 % faster
+  double certain_low = 0;     // its low end with a confidence of 99 % instead of 90 %
   double p_faster = 1;        // rank test, against "the arm with the change is not faster"
   bool disjoint = false;      // every value with the change is below every value without it
   double before_seconds = 0;  // medians over each arm

@@ -15,8 +15,13 @@ import time
 import types
 from typing import Any
 
+import torch
+
 from .refusal import NotPossible
 
+_TENSOR_BYTES = 2 << 20
+_ARRAY_BYTES = 16 << 20
+"""About 20 ms each."""
 _CODE = (type, types.ModuleType, types.FunctionType)
 
 
@@ -50,6 +55,29 @@ class Parts:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         for name, value in zip(self.__slots__, state, strict=True):
             setattr(self, name, value)
+
+
+class _Pickler(pickle.Pickler):
+    """Refuses large arrays before they are touched.
+
+    A tensor is copied twice before its first byte is written, so the budget could not stop it; a
+    memory-mapped array would be read from the disk.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, torch.Tensor):
+            size = obj.untyped_storage().nbytes() if obj.device.type == "cpu" else _TENSOR_BYTES + 1
+            limit = _TENSOR_BYTES
+        elif type(obj).__module__.startswith("numpy") and hasattr(obj, "nbytes"):
+            size, limit = obj.nbytes, _ARRAY_BYTES
+        else:
+            return NotImplemented
+        if size > limit:
+            raise NotPossible(
+                "the data set is too large to be pickled while the trainer waits: it has an array "
+                f"of {size / 1e6:.0f} MB"
+            )
+        return NotImplemented
 
 
 class _Budget(io.RawIOBase):
@@ -86,7 +114,7 @@ def dump(parts: Parts, seconds: float, size: int, keep: bool) -> tuple[bytes, st
     """
     target = _Budget(seconds, size, keep)
     try:
-        pickle.Pickler(target, pickle.HIGHEST_PROTOCOL).dump(parts)
+        _Pickler(target, pickle.HIGHEST_PROTOCOL).dump(parts)
     except NotPossible:
         raise
     except Exception as error:

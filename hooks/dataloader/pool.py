@@ -33,8 +33,11 @@ class Recipe:
     fingerprint: str | None
 
 
-def make_recipe(loader: Any, iterator: Any) -> Recipe:
+def make_recipe(loader: Any, iterator: Any, prove: bool = True) -> Recipe:
     """Decides how workers would be started.
+
+    Args:
+        prove: under fork, whether to take the data set's fingerprint.
 
     Raises:
         NotPossible: they cannot, with the reason.
@@ -43,13 +46,8 @@ def make_recipe(loader: Any, iterator: Any) -> Recipe:
     init = getattr(iterator, "_worker_init_fn", loader.worker_init_fn)
     parts = Parts(iterator, init)
     if method == "fork":
-        return Recipe(
-            method,
-            parts,
-            None,
-            False,
-            payloads.fingerprint(parts, FINGERPRINT_SECONDS, PAYLOAD_BYTES),
-        )
+        proof = payloads.fingerprint(parts, FINGERPRINT_SECONDS, PAYLOAD_BYTES) if prove else None
+        return Recipe(method, parts, None, False, proof)
     data, fingerprint = payloads.dump(parts, PICKLE_SECONDS, PAYLOAD_BYTES, keep=True)
     return Recipe(method, parts, data, start_method.imports_main(data), fingerprint)
 
@@ -113,7 +111,9 @@ class Pool:
         if missing > 0 and not self.gave_up:
             recipe, self._prepared = self._prepared, None
             try:
-                recipe = recipe or make_recipe(loader, iterator)
+                # One worker without a fingerprint is enough: none of them outlives the epoch then.
+                prove = None not in self._fingerprints.values()
+                recipe = recipe or make_recipe(loader, iterator, prove)
                 self._start(recipe, missing, target, iterator._base_seed, first_id)
             except NotPossible as refusal:
                 self.gave_up = True

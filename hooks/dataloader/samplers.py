@@ -48,7 +48,9 @@ def examine(index_sampler: Any) -> SamplerFacts:
     sampler = index_sampler.sampler if type(index_sampler) is BatchSampler else index_sampler
     if type(sampler) is RandomSampler and sampler.generator is not None:
         if sampler.replacement or sampler.num_samples > len(sampler.data_source):
-            reason = "the sampler draws from its generator all along: another depth would move later epochs"
+            reason = (
+                "the sampler draws from its generator all along: a new depth moves later epochs"
+            )
             return SamplerFacts(reason, None, True)
         return SamplerFacts(None, max(0, len(index_sampler) - 1), True)
     if type(sampler) in _QUIET:

@@ -11,8 +11,8 @@ from typing import Any
 from .refusal import NotPossible
 
 _HARMLESS_CALLS = {
-    "append", "basicConfig", "extend", "filterwarnings", "insert", "manual_seed", "seed", "setLevel",
-    "simplefilter", "update",
+    "append", "basicConfig", "extend", "filterwarnings", "insert", "manual_seed", "seed",
+    "setLevel", "simplefilter", "update",
 }  # fmt: skip
 
 

@@ -91,11 +91,18 @@ class Monitor:
 
     # ---- what to do
 
-    def apply(self, remedy_id: str) -> str:
-        """Asks for a remedy by hand, whatever the rung; done at the next boundary. Returns one line on what follows.
+    def apply(self, remedy_id: str, value: int | None = None) -> str:
+        """Asks for a remedy by hand, whatever the rung; it is done at the next boundary, measured once and kept.
+
+        Args:
+            remedy_id: "loader_workers", "loader_prefetch" or "main_threads".
+            value: the number wanted; None takes the one that is predicted to be best.
+
+        Returns:
+            "" where it will be done, else why not, in one line.
 
         Raises:
-            TypeError, ValueError: `remedy_id` is not the id of a remedy.
+            TypeError, ValueError: `remedy_id` is not the id of a remedy, or `value` not a number.
         """
         from .remedies import ALL
 
@@ -103,10 +110,12 @@ class Monitor:
             raise TypeError(f"remedy_id must be a str, not {type(remedy_id).__name__}")
         if remedy_id not in ALL:
             raise ValueError(f"remedy_id must be one of {', '.join(ALL)}, got {remedy_id!r}")
-        return self._idle_reason if self._session is None else self._session.apply(remedy_id)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"value must be an int, not {type(value).__name__}")
+        return self._idle_reason if self._session is None else self._session.apply(remedy_id, value)
 
     def revert(self, ledger_id: int) -> str:
-        """Takes a kept change back at the next boundary. Returns one line on what follows.
+        """Takes a change back at the next boundary. Returns "" where it will be done, else why not.
 
         Raises:
             TypeError, ValueError: no kept change has that id.

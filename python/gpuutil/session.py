@@ -195,12 +195,12 @@ class Session:
     def postfix(self) -> dict[str, str]:
         return dict(_core.postfix()) if self.active else {}
 
-    def apply(self, remedy_id: str) -> str:
+    def apply(self, remedy_id: str, value: int | None) -> str:
         if not self.active:
             return "detached"
         if environment.ranks()[1] == 1:
             self._loaders.allow_changes()
-        return _core.request_apply(remedy_id)
+        return _core.request_apply(remedy_id, value)
 
     def revert(self, ledger_id: int) -> str:
         return _core.request_revert(ledger_id) if self.active else "detached"

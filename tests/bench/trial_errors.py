@@ -63,7 +63,7 @@ def kept_ratio(rows: list[dict[str, Any]], gain: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few trials: shows that it works")
-    count = 30 if parser.parse_args().quick else 1000
+    count = 100 if parser.parse_args().quick else 1000
     rows = []
     for name in _SERIES:
         series = read(name)

@@ -48,7 +48,7 @@ def _autocorrelated(steps: int) -> list[float]:
 
 
 class _Rows(torch.utils.data.Dataset):
-    """Rows of unequal cost: one in 509, or one batch in sixteen, holds a row twenty times as dear."""
+    """Rows of unequal cost: one in 509, or one batch in sixteen, is twenty times as dear."""
 
     def __len__(self) -> int:
         return 1 << 20
@@ -63,7 +63,8 @@ class _Rows(torch.utils.data.Dataset):
 def _spikes(steps: int) -> list[float]:
     """A loader with one worker and unequal rows; every 64th step collects garbage."""
     torch.set_num_threads(1)
-    loader = iter(torch.utils.data.DataLoader(_Rows(), batch_size=32, num_workers=1, shuffle=True))
+    rows = torch.utils.data.DataLoader(_Rows(), batch_size=32, num_workers=1, shuffle=True)
+    loader = iter(rows)
     layers = [nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1)]
     model = nn.Sequential(*layers)
     optimizer = torch.optim.Adam(model.parameters())
@@ -115,7 +116,7 @@ _LOOPS = {"autocorrelated": _autocorrelated, "spikes": _spikes, "drift": _drift}
 
 
 def main() -> None:
-    """Write NAME.txt beside this file: a comment with what it is, then microseconds, one step a line."""
+    """Write NAME.txt beside this file: what it is in a comment, then microseconds, one a line."""
     name = sys.argv[1]
     steps = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
     times = _LOOPS[name](steps)
@@ -126,7 +127,8 @@ def main() -> None:
         "# Recorded by record.py; the first 30 steps are left out.",
         *(f"{value:.0f}" for value in times),
     ]
-    pathlib.Path(__file__).with_name(f"{name}.txt").write_text("\n".join(lines) + "\n")
+    path = pathlib.Path(__file__).with_name(f"{name}.txt")
+    path.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

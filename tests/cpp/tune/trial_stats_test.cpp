@@ -118,8 +118,12 @@ TEST_CASE("a saving is kept where it loses nothing") {
 TEST_CASE("the verdict follows the ends of the interval and needs the rank test") {
   Comparison comparison;
   comparison.p_faster = 0.001;
+  comparison.certain_low = 1.01;
   comparison.speedup = {1.021, 1.05, 1.08};
   CHECK(decide(comparison, Policy{}, false) == Decision::keep);
+  comparison.certain_low = 0.99;  // so noisy that it may be no gain at all
+  CHECK(decide(comparison, Policy{}, false) == Decision::extend);
+  comparison.certain_low = 1.01;
   comparison.p_faster = 0.4;
   CHECK(decide(comparison, Policy{}, false) == Decision::extend);
   comparison.speedup = {1.019, 1.05, 1.08};

@@ -18,6 +18,7 @@ from torch.utils.data import (
 )
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
+from gpuutil.hooks.dataloader import payload
 from gpuutil.hooks.dataloader.live import NotPossible
 
 
@@ -231,3 +232,22 @@ def test_the_collate_function_of_the_user_makes_the_batches(opened):
     iterator = bound(live, loader)
     live.request(workers=1)
     assert [i for batch in iterator for i in batch["x"][::2]] == list(range(40))
+
+
+@pytest.mark.parametrize("kind", ["tensor", "array", "slow to pickle"])
+def test_a_large_data_set_is_never_pickled_for_longer_than_the_budget(opened, kind):
+    numpy = pytest.importorskip("numpy")
+    data = Squares(60)
+    data.held = {
+        "tensor": lambda: torch.zeros(50_000_000, dtype=torch.uint8),
+        "array": lambda: numpy.zeros(50_000_000, dtype=numpy.uint8),
+        "slow to pickle": lambda: [(f"a/path/{i}.jpg", i) for i in range(1_000_000)],
+    }[kind]()
+    loader = DataLoader(data, 2)
+    begin = time.thread_time()
+    assert payload.fingerprint(payload.Parts(iter(loader), None), 0.02, 1 << 30) is None
+    assert time.thread_time() - begin < 0.1
+    live = opened(loader)
+    live.request(workers=1)
+    for _ in range(2):
+        assert firsts(bound(live, loader)) == list(range(60))

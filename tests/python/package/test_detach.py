@@ -77,8 +77,10 @@ def test_nothing_is_left_after_training_with_live_workers():
     before, classes = _surroundings(), _classes()
     attributes = set(vars(loader)), set(vars(model))
     with gpuutil.attach(model) as monitor:
-        monitor.apply("loader_workers")
-        loops.train(loader, epochs=3, model=model)
+        loops.train(loader, epochs=1, model=model)
+        assert monitor.apply("loader_workers", 2) == ""
+        loops.train(loader, epochs=2, model=model)
+        assert multiprocessing.active_children()
     _assert_nothing_left(before, classes)
     assert (set(vars(loader)), set(vars(model))) == attributes
     assert loader.num_workers == 0 and loader._iterator is None

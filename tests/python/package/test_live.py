@@ -45,6 +45,13 @@ def _expected(length: int, epochs: int, seed: int) -> list[list[int]]:
     return order
 
 
+def _order(loader: DataLoader, epochs: int, seed: int, each) -> list[list[int]]:
+    """Trains with the generator seeded after the model was made, so that only the loader draws."""
+    model = loops.small_model()
+    torch.manual_seed(seed)
+    return loops.train(loader, epochs, model=model, each_step=each)[0]
+
+
 def test_a_remedy_asked_for_by_hand_is_applied_measured_and_reverted():
     loader = _slow_loader()
     monitor = gpuutil.attach(apply="observe", log_dir=False)
@@ -52,15 +59,14 @@ def test_a_remedy_asked_for_by_hand_is_applied_measured_and_reverted():
 
     def each(step: int) -> None:
         if step == 40:
-            seen["answer"] = monitor.apply("loader_workers")
+            seen["answer"] = monitor.apply("loader_workers", 2)
         if step == 190:
             seen["rows"] = monitor.ledger
             seen["workers"] = len(_children())
         if step == 200 and monitor.ledger:
             monitor.revert(monitor.ledger[0]["id"])
 
-    torch.manual_seed(3)
-    order, _ = loops.train(loader, epochs=4, each_step=each)
+    order = _order(loader, 4, 3, each)
     assert seen["answer"] == "", seen
     assert seen["workers"] > 0
     assert seen["rows"][0]["remedy"].startswith("loader_workers")
@@ -76,7 +82,7 @@ def test_a_file_named_stop_takes_everything_back(tmp_path):
 
     def each(step: int) -> None:
         if step == 40:
-            monitor.apply("loader_workers")
+            monitor.apply("loader_workers", 2)
         if step == 120:
             (tmp_path / "logs" / "STOP").write_text("")
             time.sleep(1.2)
@@ -92,8 +98,7 @@ def test_the_kept_changes_of_a_report_are_replayed_at_the_first_step(tmp_path):
     report.write_text(json.dumps({"ledger": [{"outcome": "kept", "changes": [change]}]}))
     monitor = gpuutil.attach(replay=report, log_dir=False)
     counts = []
-    torch.manual_seed(5)
-    order, _ = loops.train(_slow_loader(120), epochs=2, each_step=lambda s: counts.append(len(_children())))
+    order = _order(_slow_loader(120), 2, 5, lambda step: counts.append(len(_children())))
     assert counts[-1] == 2
     assert [row["outcome"] for row in monitor.ledger] == ["kept"]
     assert order == _expected(120, 2, seed=5)
@@ -113,13 +118,12 @@ def test_a_killed_worker_of_ours_never_fails_the_training():
 
     def each(step: int) -> None:
         if step == 40:
-            monitor.apply("loader_workers")
+            monitor.apply("loader_workers", 2)
         if step > 60 and _children() and not killed:
             os.kill(_children()[0], signal.SIGKILL)
             killed.append(step)
 
-    torch.manual_seed(11)
-    order, _ = loops.train(_slow_loader(), epochs=2, each_step=each)
+    order = _order(_slow_loader(), 2, 11, each)
     assert killed
     assert order == _expected(400, 2, seed=11)
     assert monitor.active
@@ -166,7 +170,7 @@ def test_ctrl_c_around_a_start_of_workers_leaves_no_zombie_and_the_next_run_work
         f"""
         def each(step):
             if step == 55:
-                monitor.apply("loader_workers")
+                monitor.apply("loader_workers", 2)
             if step == {when}:
                 threading.Timer(0.004, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
@@ -193,7 +197,7 @@ def test_interpreter_exit_with_live_workers_is_clean_and_prompt(tmp_path):
         """
         def each(step):
             if step == 40:
-                monitor.apply("loader_workers")
+                monitor.apply("loader_workers", 2)
             if step == 90:
                 sys.exit(3)
         loops.train(loader, epochs=3, each_step=each)
@@ -214,7 +218,7 @@ def test_an_unguarded_script_and_a_class_of_main_work_under_fork(tmp_path):
         most = []
         def each(step):
             if step == 40:
-                monitor.apply("loader_workers")
+                monitor.apply("loader_workers", 2)
             most.append(len(monitor._session._loaders.by_id(1).live.state.worker_pids))
         order, _ = loops.train(loader, epochs=3, each_step=each)
         print(max(most) > 0, len(order))
@@ -233,6 +237,6 @@ def test_a_script_whose_loader_is_iterable_is_told_why_nothing_changes():
     monitor = gpuutil.attach(log_dir=False)
     loops.train(DataLoader(Stream(), batch_size=4), epochs=2)
     assert not any(row["outcome"] in ("kept", "running") for row in monitor.ledger)
-    monitor.apply("loader_workers")
+    monitor.apply("loader_workers", 2)
     loops.train(DataLoader(Stream(), batch_size=4), epochs=1)
     assert _children() == []
