@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "report/summary.h"
+#include "timeline/step.h"
 
 namespace gpuutil {
 
