@@ -206,9 +206,12 @@ void Engine::look_locked() {
 
 void Engine::tune_locked(int64_t time_ns) {
   State& state = *state_;
-  if (!state.command && (!state.finished || state.stopped)) {
-    state.command = state.controller.poll(time_ns);
-    state.command_taken = false;
+  if (!state.finished) {
+    // Polled while a command is unanswered too: that is where its deadline is looked at.
+    if (auto command = state.controller.poll(time_ns)) {
+      state.command = std::move(command);
+      state.command_taken = false;
+    }
   }
   tell_changes();
   uint32_t bits = 0;

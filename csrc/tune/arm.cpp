@@ -20,7 +20,7 @@ void StepArm::add(const StepSample& sample) {
 void EpochArm::add(const StepSample& sample, bool usable) {
   if (epoch_ != sample.epoch) {
     if (epoch_ && whole_) {
-      epoch_steps_ = countable_;
+      epoch_steps_ = steps_;
       if (usable_ && sum_work_ > 0) {
         values_.push_back(seconds_ / sum_work_);
         work_ = sum_work_ / steps_;
@@ -29,11 +29,10 @@ void EpochArm::add(const StepSample& sample, bool usable) {
     whole_ = epoch_.has_value();  // of the very first one seen the beginning is unknown
     epoch_ = sample.epoch;
     usable_ = true;
-    countable_ = steps_ = 0;
+    steps_ = 0;
     seconds_ = sum_work_ = 0;
   }
   usable_ = usable_ && usable && !sample.held;
-  countable_ += sample.countable ? 1 : 0;
   ++steps_;
   seconds_ += sample.seconds - sample.aside_seconds;
   sum_work_ += sample.work;

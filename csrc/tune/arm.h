@@ -42,14 +42,13 @@ class EpochArm {
   const std::vector<double>& values() const { return values_; }
   void clear_values() { values_.clear(); }  // the epoch under way goes on
   double step_work() const { return work_; }
-  // Countable steps in the last whole epoch.
+  // Steps in the last whole epoch.
   std::optional<int> epoch_steps() const { return epoch_steps_; }
 
  private:
   std::optional<int64_t> epoch_;
   bool usable_ = false;  // the current epoch, as far as seen
   bool whole_ = false;   // it was seen from its first step on
-  int countable_ = 0;
   int steps_ = 0;
   double seconds_ = 0;
   double sum_work_ = 0;

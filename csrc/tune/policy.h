@@ -45,7 +45,7 @@ struct Policy {
   int baseline_steps = 12;
   int min_settle_steps = 5;
   int watch_steps = 200;
-  int epoch_mode_steps = 30;             // epochs with fewer clean steps are compared as wholes
+  int epoch_mode_steps = 30;             // epochs with fewer steps are compared as wholes
   int64_t deadline_ns = 60'000'000'000;  // for the hands to answer and for a change to take effect
   int deadline_steps = 20;               // ... and not before as many steps of the usual length
   int max_held_steps = 200;              // a trial that cannot measure for so long is given up

@@ -117,7 +117,8 @@ void Trial::observe(const StepSample& seen) {
   }
   if (!setup_.epoch_mode && epochs_.epoch_steps() &&
       *epochs_.epoch_steps() < policy_.epoch_mode_steps) {
-    return restart_by_epochs();
+    if (!verifying_) return restart_by_epochs();
+    if (!epochs_.values().empty()) return verify_by_epoch();
   }
   arm_.add(sample);
   block_step();
@@ -134,6 +135,9 @@ void Trial::block_step() {
       take_figures(*comparison);
       return conclude(Outcome::kept, "verified", true);
     }
+  }
+  if (blocks_.size() == 2 && clearly_faster()) {
+    return conclude(Outcome::kept, "clearly faster", true);
   }
   if (setup_.by_hand && blocks_.size() == 2) {
     if (const std::optional<Comparison> comparison = compare(blocks_, setup_.seed)) {
@@ -187,6 +191,18 @@ bool Trial::try_fast_path() {
   return false;
 }
 
+// A large gain was predicted and a large one is there, though single steps of the two arms overlap: going back to the
+// slow setting would cost more than it could still teach.
+bool Trial::clearly_faster() {
+  const Proposal& proposal = setup_.proposal;
+  if (setup_.in_force || setup_.by_hand || proposal.saving) return false;
+  if ((proposal.gain_low + proposal.gain_high) / 2 < policy_.fast_gain) return false;
+  const std::optional<Comparison> comparison = compare(blocks_, setup_.seed);
+  if (!comparison || comparison->speedup.low < 1 + policy_.fast_gain / 2) return false;
+  take_figures(*comparison);
+  return true;
+}
+
 void Trial::judge() {
   const std::optional<Comparison> comparison = compare(blocks_, setup_.seed);
   if (!comparison) return give_up(Outcome::inconclusive, "nothing to compare");
@@ -233,6 +249,19 @@ void Trial::observe_cores(double cores) {
   Cores& side = in_force_ ? cores_after_ : cores_before_;
   side.sum += cores;
   ++side.looks;
+}
+
+// A whole epoch with the change, its turn included, against plain steps without it: if that is faster, so is the
+// change, and nobody has to go back to the slow setting to learn it.
+void Trial::verify_by_epoch() {
+  const double before = *median(blocks_.front().values);
+  if (before < (1 + policy_.keep_gain) * epochs_.values().front()) return restart_by_epochs();
+  const std::vector<Block> both{blocks_.front(), Block{in_force_, arm_.values()}};
+  if (const std::optional<Comparison> comparison = compare(both, setup_.seed)) {
+    take_figures(*comparison);
+  }
+  verifying_ = result_.provisional = false;
+  conclude(Outcome::kept, "verified over a whole epoch", true);
 }
 
 void Trial::restart_by_epochs() {

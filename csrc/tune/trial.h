@@ -75,10 +75,12 @@ class Trial {
   void close_block();
   void flip_to(bool in_force);
   bool try_fast_path();
+  bool clearly_faster();
   void judge();
   void conclude(Outcome outcome, const std::string& reason, bool end_in_force);
   void finish();
   void restart_by_epochs();
+  void verify_by_epoch();
   void take_figures(const Comparison& comparison);
   void count_regret(const StepSample& sample);
   const std::vector<double>& values() const;

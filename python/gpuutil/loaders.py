@@ -13,6 +13,9 @@ from torch.utils.data.dataloader import _DatasetKind
 from .hooks.dataloader.live import LiveLoader
 
 
+_FIRST_LOOKS = 8  # boundaries after the start of a pass
+
+
 class WatchedLoader:
     """One loader: its id, its live handle and what the engine was last told about it. Holds the loader weakly."""
 
@@ -93,6 +96,7 @@ class LoaderWatch:
         self._core = core
         self._changes = changes
         self._latest = 0
+        self._looks_left = 0
         self._by_key: dict[int, WatchedLoader] = {}
         self._by_id: dict[int, WatchedLoader] = {}
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -124,6 +128,9 @@ class LoaderWatch:
         self._marked.add(iterator)
         entry.bind(iterator)
         entry.tell(self._core)
+        self._looks_left = _FIRST_LOOKS
+        if self.unsettled:
+            self._core.ask_for_attention()
 
     def allow_changes(self) -> None:
         """A remedy was asked for by hand in a run that is only observed."""
@@ -154,8 +161,17 @@ class LoaderWatch:
 
     def tell_all(self) -> None:
         """Hands changed facts to the engine."""
+        self._looks_left = max(0, self._looks_left - 1)
         for entry in list(self._by_id.values()):
             entry.tell(self._core)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the first fetches are still showing if items draw random numbers, which decides what is allowed."""
+        return self._looks_left > 0 and any(
+            entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None
+            for entry in list(self._by_id.values())
+        )
 
     def close(self) -> None:
         """Gives every loader back as its user made it and removes every mark."""

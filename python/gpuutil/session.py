@@ -140,7 +140,7 @@ class Session:
                 self._hands.at_boundary(where, subject)
                 self._loaders.tell_all()
                 self._report()
-                _core.rest(self._hands.busy)
+                _core.rest(self._hands.busy or self._loaders.unsettled)
         except Exception as error:
             self._fail(error)
 
