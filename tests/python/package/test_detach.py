@@ -57,7 +57,9 @@ def _assert_nothing_left(before: dict, classes: dict) -> None:
     assert [k for k in classes if after_classes.get(k) is not classes[k]] == []
     assert set(after_classes) == set(classes)
     after = _surroundings()
-    assert {k: (v, after[k]) for k, v in before.items() if after[k] != v} == {}
+    # torch's own pool lets threads go when it was made smaller meanwhile, and makes them anew when it needs them.
+    assert after.pop("native threads") <= before["native threads"]
+    assert {k: (before[k], v) for k, v in after.items() if before[k] != v} == {}
 
 
 def test_nothing_is_left_after_an_idle_attachment():
