@@ -188,12 +188,14 @@ void Engine::take_host(HostSample sample) {
 // The profile, the rules, and what follows from them for the controller.
 void Engine::look_locked() {
   State& state = *state_;
-  state.features = steady_features(state.window);
+  const LoaderFacts* facts = state.loaders.find(state.training_loader);
+  const size_t burst = facts != nullptr && facts->workers > 1 ? static_cast<size_t>(facts->workers) : 1;
+  state.features = steady_features(state.window, burst);
   Features& features = state.features;
   features.device_is_host = state.device_is_host;
   features.main_threads = state.main_threads;
   features.ranks = state.ranks;
-  if (const LoaderFacts* facts = state.loaders.find(state.training_loader)) {
+  if (facts != nullptr) {
     features.loader = *facts;
     if (state.host_sample) features.workers = worker_loads(*state.host_sample, *facts);
   }

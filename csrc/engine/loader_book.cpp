@@ -12,9 +12,19 @@ void LoaderBook::set(LoaderFacts facts) { loaders_[facts.id].facts = std::move(f
 void LoaderBook::remove(uint32_t id) {
   const auto found = loaders_.find(id);
   if (found == loaders_.end()) return;
-  if (gone_.size() >= kMaxGone) gone_.erase(gone_.begin());
-  gone_[id] = found->second.facts.name;
-  loaders_.erase(found);
+  Entry& entry = found->second;
+  entry.gone = true;
+  entry.facts.workers_changeable = false;
+  entry.facts.workers_reason = "the loader is gone";
+  entry.facts.worker_pids.clear();
+  size_t gone = 0;
+  for (const auto& [other, one] : loaders_) gone += one.gone ? 1 : 0;
+  if (gone <= kMaxGone) return;
+  for (auto oldest = loaders_.begin(); oldest != loaders_.end(); ++oldest) {
+    if (!oldest->second.gone) continue;
+    loaders_.erase(oldest);
+    return;
+  }
 }
 
 const LoaderFacts* LoaderBook::find(uint32_t id) const {
@@ -24,7 +34,6 @@ const LoaderFacts* LoaderBook::find(uint32_t id) const {
 
 std::vector<LoaderName> LoaderBook::names() const {
   std::vector<LoaderName> names;
-  for (const auto& [id, name] : gone_) names.push_back({id, name});
   for (const auto& [id, entry] : loaders_) names.push_back({id, entry.facts.name});
   return names;
 }

@@ -28,10 +28,11 @@ class LoaderBook {
   struct Entry {
     LoaderFacts facts;
     int32_t delivered = 0;
+    bool gone = false;
   };
-  // A loader that is gone keeps its name for the ledger and the recipe.
+  // A loader that is gone stays known for a while: events of it may still be on their way, and the ledger and the
+  // recipe name it.
   std::map<uint32_t, Entry> loaders_;
-  std::map<uint32_t, std::string> gone_;
 };
 
 }  // namespace gpuutil

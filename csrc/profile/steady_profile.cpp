@@ -15,6 +15,18 @@ double ratio(int64_t part, int64_t whole) {
 
 double seconds(double ns) { return ns * 1e-9; }
 
+// Means over groups of `size` values in a row; what is left over at the end is dropped.
+std::vector<double> grouped(const std::vector<double>& values, size_t size) {
+  if (size <= 1 || values.size() < 2 * size) return values;
+  std::vector<double> means;
+  for (size_t begin = 0; begin + size <= values.size(); begin += size) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + size; ++i) sum += values[i];
+    means.push_back(sum / static_cast<double>(size));
+  }
+  return means;
+}
+
 }  // namespace
 
 StepShape shape_of(const Window& window) {
@@ -42,7 +54,7 @@ StepShape shape_of(const Window& window) {
   return shape;
 }
 
-Features steady_features(const Window& window) {
+Features steady_features(const Window& window, size_t burst) {
   Features features;
   if (window.empty()) return features;
   const StepShape shape = shape_of(window);
@@ -68,6 +80,9 @@ Features steady_features(const Window& window) {
     waits.push_back(static_cast<double>(step.phases[Phase::input_wait]));
     works.push_back(static_cast<double>(work_ns));
   }
+  walls = grouped(walls, burst);
+  waits = grouped(waits, burst);
+  works = grouped(works, burst);
   features.step_seconds_p50 = seconds(quantile(walls, 0.5).value_or(0));
   features.step_seconds_p95 = seconds(quantile(walls, 0.95).value_or(0));
   features.input_wait_seconds_p50 = seconds(quantile(waits, 0.5).value_or(0));

@@ -31,7 +31,9 @@ StepShape shape_of(const Window& window);
 // Steps that p50 and p95 speak of: the unsampled ones where there are enough of them, else all.
 inline constexpr size_t kEnoughUnsampled = 8;
 
-// Features of the window; `steps` is 0 and the rest is at its defaults where the window is empty.
-Features steady_features(const Window& window);
+// Features of the window; `steps` is 0 and the rest is at its defaults where the window is empty. With N workers
+// batches come N at a time: one step waits for all of them and the next ones for nothing, so that the median
+// step says little. Quantiles are of means over `burst` steps in a row, the number of workers.
+Features steady_features(const Window& window, size_t burst = 1);
 
 }  // namespace gpuutil

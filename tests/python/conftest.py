@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("GPUUTIL_LOG_DIR", "")
 sys.path.insert(0, str(Path(__file__).parent))
 
 
@@ -20,9 +19,6 @@ def _detached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     yield
-    import gpuutil.attach as module
-
-    attach = sys.modules["gpuutil.attach"]
-    current = attach._current
-    if current is not None:
-        current.detach()
+    attach = sys.modules.get("gpuutil.attach")
+    if attach is not None and attach._current is not None:
+        attach._current.detach()

@@ -174,3 +174,13 @@ TEST_CASE("a wait that moves within an unchanged step time is seen, a tiny one i
   for (int n = 0; n < 16; ++n) idle.add(unsampled_step(i++, 9000, 100 * kMs));
   CHECK_FALSE(idle.moved().has_value());
 }
+
+TEST_CASE("batches that arrive two at a time do not hide the wait from the median") {
+  Window window;
+  for (int64_t i = 0; i < 40; ++i) window.add(unsampled_step(i, i % 2 == 0 ? 80 * kMs : 0));
+  CHECK(steady_features(window).input_wait_seconds_p50 < 0.05);
+  const Features features = steady_features(window, 2);
+  CHECK(features.input_wait_seconds_p50 == doctest::Approx(0.040));
+  CHECK(features.step_seconds_p50 == doctest::Approx(0.075));
+  CHECK(features.headspace_seconds() == doctest::Approx(0.035));
+}
