@@ -24,7 +24,9 @@ class WatchedLoader:
         self.reference = weakref.ref(loader)
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
-        self.refusal: str | None = None if changes else "gpuutil only observes this run"
+        self.refusal: str | None = None
+        if not changes and loader._dataset_kind == _DatasetKind.Iterable:
+            self.refusal = "the data set is iterable: its items belong to the number of workers"
         self._iterator: weakref.ref[Any] | None = None
         self._told: dict[str, Any] | None = None
 

@@ -63,13 +63,14 @@ def test_a_remedy_asked_for_by_hand_is_applied_measured_and_reverted():
         if step == 190:
             seen["rows"] = monitor.ledger
             seen["workers"] = len(_children())
-        if step == 200 and monitor.ledger:
-            monitor.revert(monitor.ledger[0]["id"])
+        if step == 200:
+            seen["reverting"] = monitor.revert(1)
 
     order = _order(loader, 4, 3, each)
     assert seen["answer"] == "", seen
     assert seen["workers"] > 0
-    assert seen["rows"][0]["remedy"].startswith("loader_workers")
+    assert [row["remedy"] for row in seen["rows"]] == ["loader_workers + loader_prefetch"]
+    assert seen["reverting"] == ""
     assert order == _expected(400, 4, seed=3)
     assert _wait(lambda: not _children())
     assert monitor.ledger[0]["outcome"] == "reverted"
@@ -187,7 +188,9 @@ def test_ctrl_c_around_a_start_of_workers_leaves_no_zombie_and_the_next_run_work
         """,
     )
     assert done.stdout.split("\n")[:3] == ["interrupted", "True", "0"], done.stdout + done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
+    # A worker whose tensor was being fetched right then may complain, as it does in a stock loader; we may not.
+    frames = [line for line in done.stderr.splitlines() if line.lstrip().startswith("File ")]
+    assert not [line for line in frames if "gpuutil" in line or "/hooks/" in line], done.stderr
 
 
 def test_interpreter_exit_with_live_workers_is_clean_and_prompt(tmp_path):
