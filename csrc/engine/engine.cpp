@@ -203,7 +203,10 @@ void Engine::look_locked() {
   state.diagnosis = diagnose(features);
   std::vector<std::string> ids;
   for (const Finding& finding : state.diagnosis.findings) ids.push_back(finding.id);
-  if (!state.finished) state.controller.observe_features(features, ids);
+  // A loader that is gone, like one that ended with the run, has nothing to be changed.
+  if (!state.finished && !state.loaders.is_gone(state.training_loader)) {
+    state.controller.observe_features(features, ids);
+  }
 }
 
 void Engine::tune_locked(int64_t time_ns) {

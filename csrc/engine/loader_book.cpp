@@ -32,6 +32,11 @@ const LoaderFacts* LoaderBook::find(uint32_t id) const {
   return found == loaders_.end() ? nullptr : &found->second.facts;
 }
 
+bool LoaderBook::is_gone(uint32_t id) const {
+  const auto found = loaders_.find(id);
+  return found != loaders_.end() && found->second.gone;
+}
+
 std::vector<LoaderName> LoaderBook::names() const {
   std::vector<LoaderName> names;
   for (const auto& [id, entry] : loaders_) names.push_back({id, entry.facts.name});

@@ -17,6 +17,7 @@ class LoaderBook {
   void set(LoaderFacts facts);
   void remove(uint32_t id);
   const LoaderFacts* find(uint32_t id) const;
+  bool is_gone(uint32_t id) const;
   std::vector<LoaderName> names() const;
   // Of all loaders.
   std::vector<int32_t> worker_pids() const;

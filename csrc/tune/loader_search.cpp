@@ -13,6 +13,7 @@ constexpr double kLowEnd = 0.6;     // of a predicted gain that the model vouche
 constexpr double kPlausible = 0.5;  // confidence in a step of the hill climb
 constexpr double kIdleWait = 0.01;  // no input wait to speak of
 constexpr double kUneven = 1.5;     // p95 over median from which more depth may help
+constexpr double kLeastWorkSeconds = 0.5e-3;  // input cheaper than this is not worth a process
 constexpr double kInputBound = 0.02;
 constexpr double kCrowdedStep = 0.05;  // what giving up one thread or worker too many may gain
 constexpr double kHopeless = 0.05;     // so much slower by the model is not worth a trial
@@ -105,6 +106,8 @@ LoaderSetting LoaderSearch::target(const LoaderSetting& now, const Proposal& pro
 std::vector<Proposal> LoaderSearch::propose(const Features& features, const LoaderModel& model,
                                             const LoaderFreedom& freedom, const Policy& policy,
                                             const std::vector<std::string>& findings) const {
+  // Handing a batch from one process to another takes a few tenths of a millisecond of the trainer's own time.
+  if (model.now.workers == 0 && model.work_seconds < kLeastWorkSeconds) return {};
   const int most = model.most_workers(policy, features.host.available_memory_bytes);
   std::vector<Move> moves;
   if (const std::optional<Move> move = jump(model, most, freedom)) {
