@@ -8,16 +8,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/attention.h"
 #include "record/recorder.h"
 
 namespace gpuutil {
-
-// Bits of HotPath::attention.
-enum Attention : uint32_t {
-  kAttentionCommand = 1,  // the controller has a command, or one is under way
-  kAttentionReport = 2,   // an epoch ended that nobody reported yet
-  kAttentionStop = 4,     // the STOP file appeared
-};
 
 struct HotPath {
   RecorderRegistry* registry = nullptr;   // null: detached, every hook passes straight through
@@ -25,7 +19,7 @@ struct HotPath {
   PyObject* on_boundary = nullptr;        // callable(where: str, subject) -> None; never raises
   PyObject* on_exhausted = nullptr;       // callable(iterator) -> None
   PyObject* resolve = nullptr;            // callable(iterator) -> int: the loader's id, for an unknown iterator
-  std::atomic<uint32_t> attention{0};
+  std::atomic<uint32_t> attention{0};     // bits of Attention
 
   // Sampling of whole steps (H2). Written by the engine thread, counted down on the training thread.
   std::atomic<uint32_t> sample_every{0};  // 0: never

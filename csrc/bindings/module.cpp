@@ -211,7 +211,7 @@ void bind_commands(py::module_& module) {
 void bind_reports(py::module_& module) {
   using Release = py::call_guard<py::gil_scoped_release>;
   module.def("flush", [] { engine().flush(); }, Release());
-  module.def("finish", [](const std::string& reason) { engine().finish(reason); }, Release());
+  module.def("finish", [] { engine().finish(); }, Release());
   module.def("take_lines", [] { return engine().take_lines(); }, Release());
   module.def("take_epochs", [] {
     std::vector<std::tuple<std::string, std::string, bool>> out;

@@ -8,13 +8,13 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "engine/attention.h"
 #include "engine/state.h"
 #include "engine/summaries.h"
 #include "profile/steady_profile.h"
 #include "profile/waterfall.h"
 #include "report/change_line.h"
 #include "report/epoch_report.h"
-#include "report/recipe.h"
 #include "report/run_json.h"
 
 namespace gpuutil {
@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kLookPeriodNs = 250'000'000;  // rules and controller look at the profile this often
 constexpr int64_t kQuietNs = 1'000'000'000;
 constexpr int64_t kShortRestNs = 2'000'000'000;
-constexpr uint32_t kCommandBit = 1, kReportBit = 2;
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
@@ -220,8 +219,8 @@ void Engine::tune_locked(int64_t time_ns) {
   }
   tell_changes();
   uint32_t bits = 0;
-  if (state.command) bits |= kCommandBit;
-  if (!state.lines.empty() || !state.texts.empty()) bits |= kReportBit;
+  if (state.command) bits |= kAttentionCommand;
+  if (!state.lines.empty() || !state.texts.empty()) bits |= kAttentionReport;
   if (bits != 0) signals_.raise_attention(bits);
 }
 
@@ -297,12 +296,11 @@ void Engine::take_epoch(const EpochTurn& turn) {
   state.epochs.push_back(std::move(summary));
 }
 
-void Engine::finish(const std::string& reason) {
+void Engine::finish() {
   const std::lock_guard lock(mutex_);
   fold_locked();
   // What was kept stays kept in the ledger and the recipe, though the hands take it out of this process now.
   state_->finished = true;
-  state_->end_reason = reason;
   state_->assembler.flush(now_ns());
   tell_changes();
 }

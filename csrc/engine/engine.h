@@ -69,7 +69,7 @@ class Engine {
   // Folds what was recorded so far. Any thread without the GIL; a few milliseconds at most.
   void flush();
   // No more trials; everything still applied is the caller's to take back. Closes the last epoch.
-  void finish(const std::string& reason);
+  void finish();
   void stop_thread();
 
   // Facts from the hands' side.

@@ -72,7 +72,6 @@ struct Engine::State {
   double started_unix_seconds = 0;
   std::string run_id;
   bool finished = false;   // detached: nothing is decided any more
-  std::string end_reason;
   bool stopped = false;    // by the STOP file: only undoing goes on
 };
 

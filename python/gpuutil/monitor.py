@@ -159,7 +159,7 @@ class Monitor:
     def detach(self) -> None:
         """Undoes every change, takes every hook out, ends every thread. The reports stay readable."""
         if self._session is not None:
-            self._session.close("detach")
+            self._session.close()
 
     def __enter__(self) -> Monitor:
         return self

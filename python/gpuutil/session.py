@@ -71,7 +71,6 @@ class Session:
         rank, ranks = environment.ranks()
         self._loaders = LoaderWatch(_core, changes=apply != "observe" and ranks == 1)
         self._hands = Hands(_core, self._loaders)
-        self._main_threads: int | None = None
         self._torch, missing = torch_module.load(_core)
         self._folder = self._open_folder(log_dir, rank)
         _core.start(
@@ -161,7 +160,7 @@ class Session:
 
     def _fail(self, error: Exception) -> None:
         logger.warning("gpuutil met an error of its own and switches itself off: %r", error, exc_info=error)
-        self.close("error")
+        self.close()
 
     def _report(self) -> None:
         """Logs what the engine has to say and hands the files to the writer thread."""
@@ -226,12 +225,8 @@ class Session:
 
     # ---- the end
 
-    def close(self, reason: str) -> None:
-        """Takes everything out. The last report is written; what was learnt stays readable.
-
-        Args:
-            reason: "detach", "exit" or "error".
-        """
+    def close(self) -> None:
+        """Takes everything out. The last report is written; what was learnt stays readable."""
         if os.getpid() != self._pid or not self._closing.acquire(blocking=False):
             return
         if not self.active:
@@ -239,7 +234,7 @@ class Session:
         self.active = False
         atexit.unregister(self._at_exit)
         with contextlib.suppress(Exception):
-            _core.finish(reason)
+            _core.finish()
             self._report()
         archive = Archive.of(_core)
         self._take_out()
@@ -275,7 +270,7 @@ class Session:
         _core.discard()
 
     def _at_exit(self) -> None:
-        self.close("exit")
+        self.close()
 
     # ---- files
 

@@ -62,7 +62,7 @@ TEST_CASE("engine: an epoch that ended is one report, in the log and as JSON") {
   bench.epoch(30);
   bench.epoch(30);
   bench.engine.flush();
-  bench.engine.finish("detach");
+  bench.engine.finish();
   const auto epochs = bench.engine.take_epochs();
   REQUIRE(epochs.size() == 2);
   CHECK(epochs[0].text.substr(0, 18) == "epoch 1: 30 steps,");
