@@ -59,6 +59,7 @@ Engine::State::State(const EngineOptions& options, int64_t start_ns, StepAssembl
                      StepAssembler::EpochSink on_epoch)
     : assembler(std::move(on_step), std::move(on_epoch), start_ns),
       sampling(options.startup_steps),
+      pace(to_ns(options.period_seconds), to_ns(options.host_period_seconds)),
       host(HostSamplerOptions{.root = options.root}),
       controller(controller_options(options)),
       device_is_host(options.device_is_host),
@@ -98,7 +99,6 @@ void Engine::stop_thread() {
 void Engine::run_thread() {
   pthread_setname_np(pthread_self(), "gpuutil-engine");
   std::unique_lock lock(mutex_);
-  const auto period = std::chrono::nanoseconds(to_ns(options_.period_seconds));
   while (!stopping_) {
     // The host is read outside of the mutex: files may be slow, and nobody may wait for them.
     const int64_t time_ns = now_ns();
@@ -118,7 +118,7 @@ void Engine::run_thread() {
     lock.lock();
     if (stopping_) break;
     if (sample) {
-      state_->next_host_ns = time_ns + to_ns(options_.host_period_seconds);
+      state_->next_host_ns = time_ns + state_->pace.host_period_ns();
       take_host(std::move(*sample));
     }
     if (stop_wanted && !state_->stopped) {
@@ -127,7 +127,7 @@ void Engine::run_thread() {
       state_->controller.revert_all("STOP file");
     }
     fold_locked();
-    wake_.wait_for(lock, period, [this] { return stopping_; });
+    wake_.wait_for(lock, std::chrono::nanoseconds(state_->pace.fold_period_ns()), [this] { return stopping_; });
   }
 }
 
@@ -139,7 +139,7 @@ void Engine::flush() {
 void Engine::fold_locked() {
   State& state = *state_;
   const int64_t time_ns = now_ns();
-  registry_.drain([&](const Recorder& recorder, const Event& event) {
+  const size_t events = registry_.drain([&](const Recorder& recorder, const Event& event) {
     Event completed = event;
     state.loaders.complete(completed);
     state.assembler.push(static_cast<uint32_t>(recorder.thread_id()), completed);
@@ -149,6 +149,8 @@ void Engine::fold_locked() {
     state.dropped_seen = dropped;
     state.assembler.mark(state.last_drain_ns, time_ns, kStepDropped);
   }
+  const bool calm = state.controller.calm() && state.sampling.started();
+  state.pace.turned(events, time_ns - state.last_drain_ns, calm, state.loaders.has_workers());
   state.last_drain_ns = time_ns;
   state.assembler.drained(time_ns);
   const Cycle cycle = state.assembler.cycle();
@@ -299,8 +301,8 @@ void Engine::take_epoch(const EpochTurn& turn) {
 void Engine::finish() {
   const std::lock_guard lock(mutex_);
   fold_locked();
-  // What was kept stays kept in the ledger and the recipe, though the hands take it out of this process now.
   state_->finished = true;
+  state_->controller.run_ended();
   state_->assembler.flush(now_ns());
   tell_changes();
 }

@@ -1,5 +1,7 @@
 #include "engine/loader_book.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace gpuutil {
@@ -41,6 +43,11 @@ std::vector<LoaderName> LoaderBook::names() const {
   std::vector<LoaderName> names;
   for (const auto& [id, entry] : loaders_) names.push_back({id, entry.facts.name});
   return names;
+}
+
+bool LoaderBook::has_workers() const {
+  return std::any_of(loaders_.begin(), loaders_.end(),
+                     [](const auto& entry) { return !entry.second.facts.worker_pids.empty(); });
 }
 
 std::vector<int32_t> LoaderBook::worker_pids() const {

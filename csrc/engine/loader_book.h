@@ -21,6 +21,7 @@ class LoaderBook {
   std::vector<LoaderName> names() const;
   // Of all loaders.
   std::vector<int32_t> worker_pids() const;
+  bool has_workers() const;
 
   // Fills in the samples of a batch where the loader's facts tell them.
   void complete(Event& event);

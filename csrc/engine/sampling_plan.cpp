@@ -23,9 +23,10 @@ void SamplingPlan::add(const Step& step) {
 
 uint32_t SamplingPlan::every() const {
   if (startup_steps_ == 0) return 0;
-  if (sampled_ < startup_steps_ || step_ns_ <= 0) return 1;
+  if (!started() || step_ns_ <= 0) return 1;
   const double cost_ns = events_ * kEventNs + kSwitchNs;
-  const double every = std::ceil(cost_ns / (kTargetRatio * step_ns_));
+  const double ratio = sampled_ < kKnownSteps ? kTargetRatio : kKnownRatio;
+  const double every = std::ceil(cost_ns / (ratio * step_ns_));
   return static_cast<uint32_t>(std::clamp(every, double{kLeastEvery}, double{kMostEvery}));
 }
 

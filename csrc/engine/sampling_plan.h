@@ -12,6 +12,8 @@ namespace gpuutil {
 class SamplingPlan {
  public:
   static constexpr double kTargetRatio = 0.002;    // of the time of training
+  static constexpr double kKnownRatio = 0.0005;    // the same, once the steps are well known
+  static constexpr int64_t kKnownSteps = 64;       // sampled: from then on they are
   static constexpr double kEventNs = 700;          // 450 to 800 measured, an event, start and end
   static constexpr double kSwitchNs = 4'000;       // adding, removing, and the cold step in between
   static constexpr uint32_t kLeastEvery = 20;
@@ -22,6 +24,8 @@ class SamplingPlan {
   void add(const Step& step);
   // One step in this many; 1 while the start lasts, 0 where nothing is ever sampled.
   uint32_t every() const;
+  // The first look is over: from here on single steps are sampled.
+  bool started() const { return startup_steps_ == 0 || sampled_ >= startup_steps_; }
   // Of the steps sampled so far.
   double sampled_cost_ns() const { return cost_ns_; }
   int64_t sampled_steps() const { return sampled_; }

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/loader_book.h"
 #include "engine/overhead_meter.h"
+#include "engine/pace.h"
 #include "engine/sampling_plan.h"
 #include "profile/epoch_budget.h"
 #include "profile/window.h"
@@ -31,6 +32,7 @@ struct Engine::State {
   Window window;
   EpochBudget budget;
   SamplingPlan sampling;
+  Pace pace;
   OverheadMeter overhead;
   LoaderBook loaders;
   HostSampler host;

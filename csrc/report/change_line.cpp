@@ -68,9 +68,9 @@ std::string change_line(const LedgerRow& row, std::span<const LoaderName> loader
   std::string head;
   switch (row.outcome) {
     case Outcome::running:
-      head = fmt::format("trying {} from step {} on ({}{}){}{}", what, row.step,
-                         exactness_name(row.exactness), with(": ", row.exactness_reason),
-                         with(": ", row.finding), with(": ", row.reason));
+      head = fmt::format("trying {} from step {} on ({}){}{}", what, row.step,
+                         exactness_name(row.exactness), with(": ", row.finding),
+                         with(": ", row.reason));
       break;
     case Outcome::kept:
       head = row.provisional ? fmt::format("kept for now {}{}, still being verified", what, numbers)

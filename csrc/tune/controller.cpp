@@ -303,6 +303,26 @@ void Controller::revert_all(const std::string& reason) {
   }
 }
 
+void Controller::run_ended() {
+  stopped_ = true;
+  stop_reason_ = "the run ended";
+  undo_.clear();
+  by_hand_.clear();
+  unanswered_.reset();
+  if (!trial_) return;
+  LedgerRow* row = ledger_.find(trial_row_);
+  const bool begun_kept = trial_->setup().in_force || trial_->result().provisional;
+  const std::string conclusion = trial_->result().provisional
+                                     ? "the run ended before it was verified"
+                                     : "the run ended before a verdict";
+  trial_.reset();
+  trial_row_ = 0;
+  if (row == nullptr) return;
+  row->outcome = begun_kept ? Outcome::kept : Outcome::inconclusive;
+  row->conclusion = conclusion;
+  if (!begun_kept) mark_in_force(row, false);
+}
+
 std::string Controller::request_revert(int64_t ledger_id) {
   const LedgerRow* row = ledger_.find(ledger_id);
   if (row == nullptr) return "no such row in the ledger: " + std::to_string(ledger_id);
@@ -332,6 +352,11 @@ bool Controller::quiet_tail() const {
   if (!run_length_) return false;
   return static_cast<double>(step_) >=
          (1 - policy_.quiet_tail_ratio) * static_cast<double>(*run_length_);
+}
+
+bool Controller::calm() const {
+  return features_ && !trial_ && !unanswered_ && undo_.empty() && by_hand_.empty() &&
+         !foreign_.holds(policy_);
 }
 
 ControllerState Controller::state(int64_t now_ns) const {

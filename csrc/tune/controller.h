@@ -85,7 +85,12 @@ class Controller {
   // Back to the user's own settings, and nothing is tried afterwards (STOP, detach, an error of
   // ours).
   void revert_all(const std::string& reason);
+  // Nothing is asked of the hands any more, which now take everything out on their own. What was kept stays kept in
+  // the ledger, for the recipe; a trial that was still measuring has no verdict.
+  void run_ended();
 
+  // Nothing is being measured, asked for or waited for: the run is known and left as it is.
+  bool calm() const;
   ControllerState state(int64_t now_ns) const;
   const Ledger& ledger() const { return ledger_; }
   const std::vector<Withheld>& withheld() const { return withheld_; }

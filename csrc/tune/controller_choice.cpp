@@ -32,7 +32,7 @@ LoaderSetting setting_of(const Features& features) {
 }  // namespace
 
 int Controller::burst() const {
-  return features_ && features_->loader ? std::clamp(features_->loader->workers, 1, 16) : 1;
+  return features_ && features_->loader ? burst_steps(features_->loader->workers) : 1;
 }
 
 // The facts must be of the present settings: they are collected by others and may lag behind.

@@ -18,7 +18,6 @@ constexpr double kInputBound = 0.02;
 constexpr double kCrowdedStep = 0.05;  // what giving up one thread or worker too many may gain
 constexpr double kHopeless = 0.05;     // so much slower by the model is not worth a trial
 constexpr int kMaxSettle = 64;
-constexpr int kMaxBurst = 16;
 constexpr double kMostlyWaiting = 0.5;
 
 std::string milliseconds(double seconds) {
@@ -81,8 +80,8 @@ Proposal loader_proposal(const Features& features, const LoaderSetting& from,
   classify(features, from.workers != to.workers, from.threads != to.threads, &proposal);
   const int flight = std::max(from.workers * from.prefetch, to.workers + 1);
   proposal.settle_steps = std::min(flight + 2, kMaxSettle);
-  proposal.burst_from = std::clamp(from.workers, 1, kMaxBurst);
-  proposal.burst_to = std::clamp(to.workers, 1, kMaxBurst);
+  proposal.burst_from = burst_steps(from.workers);
+  proposal.burst_to = burst_steps(to.workers);
   // Threads alone change at once; workers and queues must first fill and drain.
   if (from.workers == to.workers && from.prefetch == to.prefetch) {
     proposal.cheap_flip = true;
@@ -110,7 +109,7 @@ std::vector<Proposal> LoaderSearch::propose(const Features& features, const Load
   if (model.now.workers == 0 && model.work_seconds < kLeastWorkSeconds) return {};
   const int most = model.most_workers(policy, features.host.available_memory_bytes);
   std::vector<Move> moves;
-  if (const std::optional<Move> move = jump(model, most, freedom)) {
+  if (const std::optional<Move> move = jump(model, most, freedom, policy)) {
     if ((move->gain_low + move->gain_high) / 2 >= policy.min_gain) moves.push_back(*move);
   }
   // Around the present setting only where the model has nothing better to say.
@@ -133,7 +132,8 @@ std::vector<Proposal> LoaderSearch::propose(const Features& features, const Load
 }
 
 std::optional<LoaderSearch::Move> LoaderSearch::jump(const LoaderModel& model, int most_workers,
-                                                     const LoaderFreedom& freedom) const {
+                                                     const LoaderFreedom& freedom,
+                                                     const Policy& policy) const {
   const bool late = model.wait_ratio() >= kInputBound;
   const bool crowded = model.saturated && model.now.workers + model.now.threads > model.cores;
   if (!late && !crowded) return std::nullopt;
@@ -141,7 +141,9 @@ std::optional<LoaderSearch::Move> LoaderSearch::jump(const LoaderModel& model, i
   SettingRange range{now.workers, now.workers, now.threads, now.threads};
   if (freedom.workers) {
     range.least_workers = 0;
-    range.most_workers = std::max(most_workers, now.workers);
+    // The model is a guess from a few steps: far jumps are made in leaps of two, each of them measured.
+    const int leap = std::max({policy.first_workers, 2 * static_cast<int>(std::ceil(model.cores)), 2 * now.workers});
+    range.most_workers = std::max(std::min(most_workers, leap), now.workers);
   }
   if (freedom.threads && now.threads > 0 && model.trainer_on_host) {
     range.least_threads = 1;

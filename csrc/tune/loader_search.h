@@ -3,6 +3,7 @@
 // by the controller.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct LoaderFreedom {
   bool workers = true;
   bool threads = true;
 };
+
+// With N workers every Nth step waits and the others do not: steps are compared in runs of so many.
+inline int burst_steps(int workers) { return std::clamp(workers, 1, 32); }
 
 class LoaderSearch {
  public:
@@ -58,7 +62,7 @@ class LoaderSearch {
   };
 
   std::optional<Move> jump(const LoaderModel& model, int most_workers,
-                           const LoaderFreedom& freedom) const;
+                           const LoaderFreedom& freedom, const Policy& policy) const;
   std::vector<Move> neighbours(const LoaderModel& model, int most_workers,
                                const LoaderFreedom& freedom, const Policy& policy,
                                const LoaderFacts& loader) const;

@@ -48,7 +48,8 @@ struct Policy {
   int epoch_mode_steps = 30;             // epochs with fewer steps are compared as wholes
   int64_t deadline_ns = 60'000'000'000;  // for the hands to answer and for a change to take effect
   int deadline_steps = 20;               // ... and not before as many steps of the usual length
-  int max_held_steps = 200;              // a trial that cannot measure for so long is given up
+  int max_held_steps = 200;              // a trial that cannot measure for so many steps ...
+  double max_held_seconds = 15;          // ... and so long is given up
 
   // When trials wait.
   double hold_cores = 0.2;  // foreign CPU in our budget, or a move of it
@@ -61,6 +62,7 @@ struct Policy {
 
   // Loader search.
   int max_workers = 32;
+  int first_workers = 8;  // the most that a first jump asks for beyond twice the cores; later ones double
   int max_prefetch = 16;
   double worker_bytes = 200e6;  // what one more worker is taken to need
   double memory_share = 0.5;    // of the available memory, for workers

@@ -98,6 +98,7 @@ void Trial::observe(const StepSample& seen) {
   count_regret(sample);
   if (sent_at_ || waiting_since_) ++waited_steps_;
   held_steps_ = sample.held ? held_steps_ + 1 : 0;
+  held_seconds_ = sample.held ? held_seconds_ + sample.seconds : 0;
   counts_samples_ = counts_samples_ && sample.counts_samples;
 
   const bool measuring = stage_ == Stage::measuring;
@@ -109,7 +110,7 @@ void Trial::observe(const StepSample& seen) {
     return;
   }
   if (!measuring) return;
-  if (held_steps_ > policy_.max_held_steps) {
+  if (held_steps_ > policy_.max_held_steps && held_seconds_ > policy_.max_held_seconds) {
     return give_up(Outcome::inconclusive, "others on this machine took CPU all along");
   }
   if (result_.steps > kMaxSteps) {
@@ -136,7 +137,7 @@ void Trial::block_step() {
       return conclude(Outcome::kept, "verified", true);
     }
   }
-  if (blocks_.size() == 2 && clearly_faster()) {
+  if (blocks_.size() % 2 == 0 && clearly_faster()) {
     return conclude(Outcome::kept, "clearly faster", true);
   }
   if (setup_.by_hand && blocks_.size() == 2) {

@@ -114,7 +114,8 @@ class Trial {
   std::vector<Block> blocks_;
   StepArm arm_;
   EpochArm epochs_;
-  int held_steps_ = 0;
+  int held_steps_ = 0;  // in a row
+  double held_seconds_ = 0;
   bool counts_samples_ = true;
   double work_ = 1;  // of a step, to turn seconds per work into seconds per step
 

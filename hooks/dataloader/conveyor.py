@@ -173,7 +173,7 @@ class Conveyor:
         self._watch = watch
         self._clock = clock
 
-    # ------------------------------------------------------------------------------------------ mem
+    # ---- members
 
     def add(self, worker: Hashable) -> None:
         """Admits a worker that reported ready."""
@@ -221,7 +221,7 @@ class Conveyor:
         """Undelivered batches that may be under way."""
         return self.prefetch * self.active
 
-    # ------------------------------------------------------------------------------------------ rea
+    # ---- reading the sampler
 
     def feed(self, delivering: bool = False, asked: bool = False) -> None:
         """Reads the sampler as far as the depth asks and the rules allow, and sends what was read.
@@ -288,7 +288,7 @@ class Conveyor:
         member.inflight += 1
         self.transport.send(worker, (self.generation, seq), self.tasks[seq])
 
-    # ------------------------------------------------------------------------------------------ del
+    # ---- delivering
 
     def take(self) -> tuple[Any, Hashable, Any]:
         """The next batch: (indices, worker, data).

@@ -86,7 +86,7 @@ class Engine:
         """Whether there is anything to do or to look at for this iterator now."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------------------------------ gat
+    # ---- state
 
     @property
     def ours(self) -> bool:
@@ -127,7 +127,7 @@ class Engine:
             self.hand_back(iterator, f"interrupted by {type(error).__name__}")
             raise error
 
-    # ------------------------------------------------------------------------------------------ tow
+    # ---- towards what is wanted
 
     def advance(self, iterator: Any, stock_workers: int) -> None:
         """One step of starting, admitting and retiring private workers. At most one fork."""

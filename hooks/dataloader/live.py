@@ -98,7 +98,7 @@ class LiveLoader:
         self._fallback: str | None = None
         self._closed = False
 
-    # ------------------------------------------------------------------------------------------ pub
+    # ---- public
 
     def supported(self, iterator: Any) -> str | None:
         """Why the iterator cannot be changed live; None if it can."""
@@ -241,7 +241,7 @@ class LiveLoader:
         if self.__dict__.get("pool") is not None:
             self.pool.drop_all()
 
-    # ------------------------------------------------------------------------------------------ for
+    # ---- for the iterator's engine
 
     @property
     def wanted_workers(self) -> int:
@@ -308,7 +308,7 @@ class LiveLoader:
         self.pool = Pool()
         self._workers = self._prefetch = None
 
-    # ------------------------------------------------------------------------------------------ bin
+    # ---- binding
 
     def _bind(self, iterator: Any) -> None:
         loader = self.loader()

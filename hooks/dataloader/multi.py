@@ -136,7 +136,7 @@ class MultiEngine(Engine):
             self.transport.iterator = None
             self.busy = False
 
-    # ------------------------------------------------------------------------------------------ tow
+    # ---- towards what is wanted
 
     def _prepare(self, iterator: Any) -> bool:
         """Moves towards what is wanted. True if the conveyor has the next batch."""
@@ -211,7 +211,7 @@ class MultiEngine(Engine):
         self._parked = set()
         self.belt = belt
 
-    # ------------------------------------------------------------------------------------------ end
+    # ---- the end
 
     def _can_go_back(self, iterator: Any) -> bool:
         belt = self.belt

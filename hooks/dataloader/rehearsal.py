@@ -44,7 +44,7 @@ def fetch(fetcher: Any, indices: Any) -> Any:
         return ExceptionWrapper(where="in a rehearsal worker")
 
 
-# ---------------------------------------------------------------------------------------------- sto
+# ---- the stock iterator's world
 
 
 class RehearsalContext:
@@ -147,7 +147,7 @@ def rehearse(loader: DataLoader, schedule: Schedule) -> RehearsalContext:
     return context
 
 
-# ---------------------------------------------------------------------------------------------- add
+# ---- an added worker
 
 
 class RehearsalWorker:

@@ -165,7 +165,7 @@ class SingleEngine(Engine):
             data = _utils.pin_memory.pin_memory(data, iterator._pin_memory_device)
         return data
 
-    # ------------------------------------------------------------------------------------------ end
+    # ---- the end
 
     def hand_back(self, iterator: Any, reason: str | None, first: list[Any] | None = None) -> None:
         belt = self.belt

@@ -72,7 +72,7 @@ class Worker:
     def pid(self) -> int | None:
         return self.process.pid if self.process is not None else None
 
-    # ------------------------------------------------------------------------------------------ sta
+    # ---- start
 
     def fork(self, parts: Parts) -> None:
         """Starts by fork, here and now. Raises OSError when the system refuses."""
@@ -163,7 +163,7 @@ class Worker:
             self.failure = "the worker process died before it was ready"
         return self.ready or self.failure is not None
 
-    # ------------------------------------------------------------------------------------------ lif
+    # ---- life
 
     def dead(self) -> bool:
         """Whether the process has ended. Does not wait."""
@@ -172,7 +172,7 @@ class Worker:
         except (OSError, ValueError):
             return True
 
-    # ------------------------------------------------------------------------------------------ end
+    # ---- end
 
     def end(self) -> None:
         """Asks the process to end and returns at once. Any thread, any number of times."""
@@ -239,7 +239,7 @@ def _forked(worker: Worker, parts: Parts, seed: int, worker_id: int, total: int)
     worker_main.run(child_sock, parts, seed, worker_id, total)
 
 
-# ---------------------------------------------------------------------------------------------- the
+# ---- the reaper
 
 
 def _hand_to_reaper(worker: Worker) -> None:

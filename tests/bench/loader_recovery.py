@@ -6,7 +6,7 @@ For each workload a grid over workers x prefetch x main threads x persistent is 
 own. The winner is picked on one half of its points' steps and then measured anew, interleaved with
 `apply="auto"` runs that start from num_workers=0 and torch's own thread count. Keys: workloads[{name, best_grid,
 reached (samples/s), fraction_of_best, fraction_low (95 %), seconds_to_95, steps_to_95, excess_stall_ms,
-stall_bound_ms}]; `aa_ratio` is the winner's first repeats against its second ones.
+excess_stall_of_best_ms (the winner's own, that nobody touches), stall_bound_ms}]; `aa_ratio` is the winner's first repeats against its second ones.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ def recover(name: str, quick: bool) -> dict:
         tried.append((median(rates(record, 0.25, 0.6)), point))
         say(f"{name}: {point} {tried[-1][0]:.0f} samples/s")
     best_rate, best = max(tried, key=lambda pair: pair[0])
-    theirs, ours, records, again = [], [], [], []
+    theirs, ours, records, again, undisturbed = [], [], [], [], []
     for repeat in range(repeats):
-        reference = rates(run(name, max(seconds, 8.0), **best), 0.3, 1.0)
+        undisturbed.append(run(name, max(seconds, 8.0) if quick else ours_seconds / 2, **best))
+        reference = rates(undisturbed[-1], 0.3, 1.0)
         (theirs if repeat % 2 == 0 or repeats == 1 else again).extend(reference)
         records.append(run(name, ours_seconds, apply="auto"))
         ours.extend(rates(records[-1], 0.6, 1.0))
@@ -118,6 +119,7 @@ def recover(name: str, quick: bool) -> dict:
         "seconds_to_95": [None if s is None else round(s, 1) for s, _ in reach],
         "steps_to_95": [n for _, n in reach],
         "excess_stall_ms": round(max(worst for worst, _ in stalls), 1),
+        "excess_stall_of_best_ms": round(max(excess_stall(record)[0] for record in undisturbed), 1),
         "stall_bound_ms": round(min(bound for _, bound in stalls), 1),
         "aa_ratio": round(median(again) / median(theirs), 4) if again else None,
         "kept": [[[c["remedy"], c["to"]] for c in row.get("changes", [])] for row in changes],

@@ -2,6 +2,7 @@
 
 #include "engine/loader_book.h"
 #include "engine/overhead_meter.h"
+#include "engine/pace.h"
 #include "engine/sampling_plan.h"
 
 using namespace gpuutil;
@@ -47,6 +48,41 @@ TEST_CASE("sampling: an outlier does not make the observer look cheap") {
   const uint32_t before = plan.every();
   plan.add(step_of(60'000'000'000, false));
   CHECK(plan.every() == before);
+}
+
+TEST_CASE("sampling: steps that are well known are looked into four times less often") {
+  SamplingPlan plan(20);
+  for (int i = 0; i < 63; ++i) {
+    plan.add(step_of(1'000'000, true, 160));
+    plan.add(step_of(900'000, false));
+  }
+  CHECK(plan.every() == 65);
+  plan.add(step_of(1'000'000, true, 160));
+  CHECK(plan.every() == 258);
+}
+
+TEST_CASE("pace: a run that is known and left alone is looked at less often") {
+  const int64_t ms = 1'000'000;
+  Pace pace(50 * ms, 500 * ms);
+  CHECK(pace.fold_period_ns() == 50 * ms);
+  CHECK(pace.host_period_ns() == 500 * ms);
+  pace.turned(100, 50 * ms, true, false);
+  CHECK(pace.fold_period_ns() == 200 * ms);
+  CHECK(pace.host_period_ns() == 1000 * ms);
+  pace.turned(400, 200 * ms, true, true);  // what workers do is seen by looking at them
+  CHECK(pace.fold_period_ns() == 100 * ms);
+  pace.turned(100, 100 * ms, false, false);
+  CHECK(pace.fold_period_ns() == 50 * ms);
+  CHECK(pace.host_period_ns() == 500 * ms);
+}
+
+TEST_CASE("pace: no recorder fills between two turns") {
+  const int64_t ms = 1'000'000;
+  Pace pace(50 * ms, 500 * ms);
+  pace.turned(1024, 50 * ms, true, false);  // a quarter of 8192 would be there after 100 ms
+  CHECK(pace.fold_period_ns() == 100 * ms);
+  pace.turned(8192, 100 * ms, true, false);  // faster than that: the base pace, as ever
+  CHECK(pace.fold_period_ns() == 50 * ms);
 }
 
 TEST_CASE("sampling: without the observer nothing is ever sampled") {

@@ -11,9 +11,8 @@ TEST_CASE("a trial is announced with its class, its finding, its reason and the 
   LedgerRow row = kept_row();
   row.outcome = Outcome::running;
   CHECK(change_line(row) ==
-        "trying loader_workers 0->2, main_threads 2->1 from step 42 on (rounding: other thread "
-        "count on the CPU): "
-        "input_cpu_bound: 80 % of the step waits for input, 2 CPUs allow at most...; undo: "
+        "trying loader_workers 0->2, main_threads 2->1 from step 42 on (rounding): "
+        "input_cpu_bound: 80 % of the step waits for input, 2 CPUs allow at most 1.92x; undo: "
         "mon.revert(1)");
 }
 

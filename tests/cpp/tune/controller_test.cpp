@@ -306,6 +306,32 @@ TEST_CASE("a change that breaks after it was kept is taken back") {
   CHECK(trainer.loader.workers == 0);
 }
 
+TEST_CASE("a run that ends leaves no row without an outcome, and what was kept stays kept") {
+  for (int at = 0; at < 400; at += 3) {
+    CAPTURE(at);
+    TrainerFacts facts = decode_bound();
+    if (at % 2 == 0) {  // the long way: no fast path
+      facts.input_seconds = 0.03;
+      facts.trainer_seconds = 0.1;
+      facts.cores = 4;
+    }
+    SimulatedTrainer trainer(facts);
+    Controller controller({});
+    trainer.run(&controller, at);
+    std::vector<Outcome> before;
+    for (const LedgerRow& one : controller.ledger().rows()) before.push_back(one.outcome);
+    controller.run_ended();
+    CHECK_FALSE(controller.poll(trainer.now_ns));
+    REQUIRE(controller.ledger().rows().size() == before.size());
+    for (size_t i = 0; i < before.size(); ++i) {
+      const LedgerRow& one = controller.ledger().rows()[i];
+      CHECK(one.outcome != Outcome::running);
+      CHECK(one.in_force == (one.outcome == Outcome::kept));
+      if (before[i] != Outcome::running) CHECK(one.outcome == before[i]);
+    }
+  }
+}
+
 TEST_CASE("the same inputs give the same decisions") {
   std::vector<std::vector<Command>> runs;
   for (int i = 0; i < 2; ++i) {

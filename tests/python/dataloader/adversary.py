@@ -164,7 +164,7 @@ class MeanPool(rehearsal.RehearsalPool):
         return self.transport.schedule.draw.random() < 0.7
 
 
-# ---------------------------------------------------------------------------------------------- one
+# ---- one sequence
 
 
 def plan(seed: int) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def _kill_added(live: LiveLoader, draw: random.Random, counts: Counts) -> None:
         counts["killed"] += 1
 
 
-# ---------------------------------------------------------------------------------------------- lef
+# ---- what is left behind
 
 
 class Baseline:
