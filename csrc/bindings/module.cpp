@@ -103,6 +103,21 @@ py::object command_dict(const std::optional<Command>& command) {
   return result;
 }
 
+RemedyOffer remedy_offer(const py::dict& values) {
+  RemedyOffer offer;
+  offer.remedy = values["remedy"].cast<std::string>();
+  offer.value = values["value"].cast<int64_t>();
+  offer.to = values["to"].cast<int64_t>();
+  const auto name = values["exactness"].cast<std::string>();
+  const auto exactness = exactness_from_name(name);
+  if (!exactness) throw py::value_error("no class of exactness is called " + name);
+  offer.exactness = *exactness;
+  offer.exactness_reason = values["exactness_reason"].cast<std::string>();
+  offer.at_epoch_turn = values["at_epoch_turn"].cast<bool>();
+  offer.refusal = values["refusal"].cast<std::string>();
+  return offer;
+}
+
 void bind_hooks(py::module_& module) {
   module.def("optimizer_post_hook",
              [] { return py::reinterpret_steal<py::object>(new_optimizer_post_hook()); });
@@ -145,7 +160,7 @@ void bind_facts(py::module_& module) {
       "set_loader",
       [](uint32_t id, std::string name, bool iterable, int32_t workers, int32_t user_workers, int32_t prefetch,
          int32_t batch_size, int32_t batches, int32_t last_batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
-         std::optional<bool> draws_random, std::vector<int32_t> worker_pids) {
+         std::optional<bool> draws_random, std::vector<int32_t> worker_pids, const py::list& offers) {
         LoaderFacts facts;
         facts.id = id;
         facts.name = std::move(name);
@@ -161,13 +176,15 @@ void bind_facts(py::module_& module) {
         facts.workers_reason = std::move(workers_reason);
         facts.draws_random = draws_random;
         facts.worker_pids = std::move(worker_pids);
+        for (const py::handle& offer : offers) facts.offers.push_back(remedy_offer(py::reinterpret_borrow<py::dict>(offer)));
         py::gil_scoped_release release;
         engine().set_loader(std::move(facts));
       },
       py::kw_only(), py::arg("id"), py::arg("name"), py::arg("iterable"), py::arg("workers"),
       py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("batches"),
       py::arg("last_batch_size"), py::arg("persistent"),
-      py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"));
+      py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"),
+      py::arg("offers"));
   module.def("remove_loader", [](uint32_t id) {
     py::gil_scoped_release release;
     if (current != nullptr) current->remove_loader(id);

@@ -202,11 +202,9 @@ void Engine::look_locked() {
   }
   if (state.host_sample) features.host = host_features(*state.host_sample);
   state.diagnosis = diagnose(features);
-  std::vector<std::string> ids;
-  for (const Finding& finding : state.diagnosis.findings) ids.push_back(finding.id);
   // A loader that is gone, like one that ended with the run, has nothing to be changed.
   if (!state.finished && !state.loaders.is_gone(state.training_loader)) {
-    state.controller.observe_features(features, ids);
+    state.controller.observe_features(features, state.diagnosis.findings);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/remedy_offer.h"
 #include "record/phase.h"
 
 namespace gpuutil {
@@ -30,6 +31,7 @@ struct LoaderFacts {
   std::string workers_reason;          // why not changeable
   std::optional<bool> draws_random;    // whether an item draws from the global generators
   std::vector<int32_t> worker_pids;
+  std::vector<RemedyOffer> offers;     // changes to this loader that are possible
 };
 
 struct WorkerLoad {

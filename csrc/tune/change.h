@@ -4,19 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "profile/exactness.h"
+
 namespace gpuutil {
-
-// DESIGN 7: how far the result of training may move.
-enum class Exactness : uint8_t { exact, rounding, distribution, precision, semantics };
-
-constexpr std::string_view exactness_name(Exactness value) {
-  constexpr std::string_view names[] = {"exact", "rounding", "distribution", "precision",
-                                        "semantics"};
-  return names[static_cast<size_t>(value)];
-}
 
 struct Change {
   std::string remedy;     // "loader_workers", "loader_prefetch", "main_threads"
@@ -43,6 +35,7 @@ struct Proposal {
   // with it.
   int32_t burst_from = 1;
   int32_t burst_to = 1;
+  bool at_epoch_turn = false;   // begins with the next pass over the loader: whole epochs are compared
   bool saving = false;          // wanted for what it saves: kept where it loses nothing
 };
 

@@ -43,7 +43,7 @@ void Controller::show_provisional() {
   row->outcome = result.provisional ? Outcome::kept : Outcome::running;
 }
 
-void Controller::observe_features(const Features& features, std::vector<std::string> findings) {
+void Controller::observe_features(const Features& features, std::vector<Finding> findings) {
   features_ = features;
   findings_ = std::move(findings);
   features_fresh_ = true;
@@ -280,7 +280,14 @@ void Controller::close_trial(int64_t now_ns) {
   mark_in_force(row, kept);
   if (features_ && features_->loader) {
     const auto search = searches_.find(features_->loader->id);
-    if (search != searches_.end()) search->second.concluded(trial_from_, proposal, result.outcome);
+    if (search != searches_.end()) {
+      const bool offered = find_offer(*features_->loader, proposal.changes.front().remedy) != nullptr;
+      if (offered) {
+        search->second.offers.concluded(proposal, result.outcome);
+      } else {
+        search->second.numbers.concluded(trial_from_, proposal, result.outcome);
+      }
+    }
   }
   if (kept && !trial.setup().by_hand && result.before_work_seconds > 0 && !result.undo_failed) {
     kept_.push_back(Kept{Watch(id, result.before_work_seconds, proposal.burst_to), proposal});

@@ -13,12 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/finding.h"
 #include "profile/features.h"
 #include "timeline/step.h"
 #include "tune/change.h"
 #include "tune/gate.h"
 #include "tune/ledger.h"
 #include "tune/loader_search.h"
+#include "tune/offer_search.h"
 #include "tune/policy.h"
 #include "tune/recent.h"
 #include "tune/trial.h"
@@ -63,7 +65,7 @@ class Controller {
 
   // What is seen.
   void observe_step(const Step& step);
-  void observe_features(const Features& features, std::vector<std::string> findings);
+  void observe_features(const Features& features, std::vector<Finding> findings);
   void observe_host(const HostFeatures& host);  // at each look of the host's collector
   void set_run_length(std::optional<int64_t> steps);
   // The rung may only come down.
@@ -121,7 +123,10 @@ class Controller {
   void choose(int64_t now_ns);
   std::optional<Proposal> choose_for_loader(int64_t now_ns);
   void withhold(const Proposal& proposal, const std::string& why);
-  void refuse_workers(const Proposal& proposal);
+  void refuse(const Proposal& proposal, const std::string& why);
+  std::optional<Proposal> choose_number(const LoaderModel& model, Search& search);
+  std::optional<Proposal> choose_offer(const Search& search);
+  bool vetoed(const std::string& remedy) const;
   void show_provisional();
   void settings_changed();
   bool may_try(int64_t now_ns) const;
@@ -155,7 +160,7 @@ class Controller {
   Suspicion suspicion_ = Suspicion::none;
 
   std::optional<Features> features_;
-  std::vector<std::string> findings_;
+  std::vector<Finding> findings_;
   bool features_fresh_ = false;  // not yet looked at
   Recent recent_;
   EpochArm epochs_;
@@ -164,11 +169,15 @@ class Controller {
   int cores_looks_ = 0;
   RegretBudget regret_;
   Backoff backoff_;
-  std::map<uint32_t, LoaderSearch> searches_;
+  struct Search {
+    LoaderSearch numbers;
+    OfferSearch offers;
+  };
+  std::map<uint32_t, Search> searches_;
   std::vector<Change> vetoed_;  // taken back by the user: never again unasked
   std::vector<Withheld> withheld_;
   std::vector<Proposal> by_hand_;
-  std::vector<uint32_t> refused_;  // loaders whose row says why not
+  std::vector<std::pair<uint32_t, std::string>> refused_;  // loader and remedy: a row says why not
 
   std::optional<int64_t> run_length_;
   int64_t step_ = 0;

@@ -8,6 +8,10 @@ std::string Controller::request_value(const std::string& remedy, int64_t value) 
   if (!features_ || !features_->loader) return "nothing is known about the run yet";
   const LoaderFacts& loader = *features_->loader;
   if (features_->ranks > 1) return "more than one rank: observe and advise";
+  if (const RemedyOffer* offer = find_offer(loader, remedy)) {
+    if (value == offer->to) return request_apply(remedy);
+    return remedy + " is " + std::to_string(offer->value) + "; " + std::to_string(offer->to) + " is what can be asked for";
+  }
   Proposal proposal;
   const auto change = [&](const std::string& id, uint32_t subject, int64_t from, int64_t to) {
     proposal.changes.push_back({id, subject, from, to});

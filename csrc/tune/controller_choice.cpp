@@ -22,7 +22,13 @@ std::optional<int64_t> value_of(const Features& features, const std::string& rem
   if (remedy == "loader_workers") return features.loader->workers;
   if (remedy == "loader_prefetch") return features.loader->prefetch;
   if (remedy == "main_threads") return features.main_threads;
+  if (const RemedyOffer* offer = find_offer(*features.loader, remedy)) return offer->value;
   return std::nullopt;
+}
+
+std::string not_allowed(const Policy& policy, const Proposal& proposal) {
+  return "apply=\"" + std::string(rung_name(policy.rung)) + "\" does not allow " +
+         std::string(exactness_name(proposal.exactness));
 }
 
 LoaderSetting setting_of(const Features& features) {
@@ -93,32 +99,52 @@ std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
     idle_reason_ = "the CPU budget is not known";
     return std::nullopt;
   }
-  const auto vetoed = [&](const std::string& remedy) {
-    return std::any_of(vetoed_.begin(), vetoed_.end(),
-                       [&](const Change& change) { return change.remedy == remedy; });
-  };
-  LoaderSearch& search =
-      searches_.try_emplace(features.loader->id, features.main_threads).first->second;
+  Search& search = searches_.try_emplace(features.loader->id, Search{LoaderSearch(features.main_threads), {}}).first->second;
   if (backoff_.moved(times->step_seconds, times->wait_seconds, policy_)) {
     backoff_.rearm();
-    search.forget();
+    search.numbers.forget();
+    search.offers.forget();
   }
   if (backoff_.asleep(now_ns)) return std::nullopt;
   if (backoff_.dozing()) {
     backoff_.wake();
-    search.forget_undecided();
+    search.numbers.forget_undecided();
+    search.offers.forget_undecided();
   }
 
-  const std::vector<Proposal> wished = search.propose(features, *model, {}, policy_, findings_);
-  for (const Proposal& proposal : wished) {
+  std::optional<Proposal> best = choose_offer(search);
+  if (const std::optional<Proposal> number = choose_number(*model, search)) {
+    if (!best || rank(*number) > rank(*best)) best = number;
+  }
+  if (best) return best;
+  features_fresh_ = false;
+  if (search.numbers.has_tried() || search.offers.has_tried()) {
+    backoff_.sleep(now_ns, times->step_seconds, times->wait_seconds, policy_);
+    idle_reason_ = "nothing more to try for now";
+  } else {
+    idle_reason_ = withheld_.empty() ? "no change promises 2 %" : withheld_.front().why;
+  }
+  return std::nullopt;
+}
+
+bool Controller::vetoed(const std::string& remedy) const {
+  return std::any_of(vetoed_.begin(), vetoed_.end(),
+                     [&](const Change& change) { return change.remedy == remedy; });
+}
+
+// Workers, depth and threads, by the model of the loader.
+std::optional<Proposal> Controller::choose_number(const LoaderModel& model, Search& search) {
+  const Features& features = *features_;
+  std::vector<std::string> ids;
+  for (const Finding& finding : findings_) ids.push_back(finding.id);
+  for (const Proposal& proposal : search.numbers.propose(features, model, {}, policy_, ids)) {
     if (proposal.saving) continue;
     if (features.ranks > 1) {
       withhold(proposal, "more than one rank: observe and advise");
     } else if (moves(proposal, "loader_workers") && !features.loader->workers_changeable) {
-      refuse_workers(proposal);
+      refuse(proposal, features.loader->workers_reason);
     } else if (!policy_.allows(proposal.exactness)) {
-      withhold(proposal, "apply=\"" + std::string(rung_name(policy_.rung)) + "\" does not allow " +
-                             std::string(exactness_name(proposal.exactness)));
+      withhold(proposal, not_allowed(policy_, proposal));
     }
   }
   if (features.ranks > 1) return std::nullopt;
@@ -131,20 +157,31 @@ std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
       !vetoed("main_threads") &&
       policy_.allows(features.device_is_host ? Exactness::rounding : Exactness::exact);
   std::optional<Proposal> best;
-  for (const Proposal& proposal : search.propose(features, *model, freedom, policy_, findings_)) {
+  for (const Proposal& proposal : search.numbers.propose(features, model, freedom, policy_, ids)) {
     if (!policy_.allows(proposal.exactness)) continue;
     if (moves(proposal, "loader_prefetch") && vetoed("loader_prefetch")) continue;
     if (!best || rank(proposal) > rank(*best)) best = proposal;
   }
-  if (best) return best;
-  features_fresh_ = false;
-  if (search.has_tried()) {
-    backoff_.sleep(now_ns, times->step_seconds, times->wait_seconds, policy_);
-    idle_reason_ = "nothing more to try for now";
-  } else {
-    idle_reason_ = withheld_.empty() ? "no change promises 2 %" : withheld_.front().why;
+  return best;
+}
+
+// What a finding asks for and the hands offer.
+std::optional<Proposal> Controller::choose_offer(const Search& search) {
+  std::optional<Proposal> best;
+  for (const OfferSearch::Wish& wish : search.offers.wishes(*features_, findings_)) {
+    const Proposal& proposal = wish.proposal;
+    if (predicted(proposal) < policy_.min_gain) continue;
+    if (features_->ranks > 1) {
+      withhold(proposal, "more than one rank: observe and advise");
+    } else if (!wish.refusal.empty()) {
+      refuse(proposal, wish.refusal);
+    } else if (!policy_.allows(proposal.exactness)) {
+      withhold(proposal, not_allowed(policy_, proposal));
+    } else if (!vetoed(proposal.changes.front().remedy) && (!best || rank(proposal) > rank(*best))) {
+      best = proposal;
+    }
   }
-  return std::nullopt;
+  return best;
 }
 
 void Controller::withhold(const Proposal& proposal, const std::string& why) {
@@ -152,17 +189,17 @@ void Controller::withhold(const Proposal& proposal, const std::string& why) {
       Withheld{proposal, "mon.apply(\"" + proposal.changes.front().remedy + "\")", why});
 }
 
-void Controller::refuse_workers(const Proposal& proposal) {
-  const uint32_t loader = features_->loader->id;
-  if (std::find(refused_.begin(), refused_.end(), loader) != refused_.end()) return;
-  refused_.push_back(loader);
+void Controller::refuse(const Proposal& proposal, const std::string& why) {
+  const std::pair<uint32_t, std::string> what{features_->loader->id, proposal.changes.front().remedy};
+  if (std::find(refused_.begin(), refused_.end(), what) != refused_.end()) return;
+  refused_.push_back(what);
   LedgerRow row;
   row.changes = proposal.changes;
   row.finding = proposal.finding;
   row.exactness = proposal.exactness;
   row.exactness_reason = proposal.exactness_reason;
   row.reason = proposal.reason;
-  row.conclusion = "not possible: " + features_->loader->workers_reason;
+  row.conclusion = "not possible: " + why;
   row.step = step_;
   row.outcome = Outcome::refused;
   row.recipe = recipe(proposal.changes);
@@ -176,7 +213,7 @@ void Controller::start(const Proposal& proposal, bool by_hand, bool in_force, bo
   setup.in_force = in_force;
   setup.seed = ++seed_;
   setup.epoch_mode =
-      by_epochs || (epochs_.epoch_steps() && *epochs_.epoch_steps() < policy_.epoch_mode_steps);
+      by_epochs || proposal.at_epoch_turn || (epochs_.epoch_steps() && *epochs_.epoch_steps() < policy_.epoch_mode_steps);
   if (const std::optional<StepTimes> times = recent_.times(1, 2))
     setup.step_seconds = times->step_seconds;
   if (features_ && features_->loader) trial_from_ = setting_of(*features_);
@@ -217,13 +254,24 @@ std::string Controller::request_apply(const std::string& remedy) {
   if (remedy == "loader_workers" && !features.loader->workers_changeable) {
     return features.loader->workers_reason;
   }
+  if (const RemedyOffer* offer = find_offer(*features.loader, remedy)) {
+    if (!offer->refusal.empty()) return offer->refusal;
+    if (offer->value == offer->to) return remedy + " is in force already";
+    Proposal proposal = offer_proposal(features, *offer);
+    proposal.reason = "asked for by hand";
+    std::erase_if(vetoed_, [&](const Change& change) { return change.remedy == remedy; });
+    by_hand_.push_back(std::move(proposal));
+    return "";
+  }
   std::vector<Proposal> candidates;
   for (const Withheld& withheld : withheld_) candidates.push_back(withheld.proposal);
   const std::optional<StepTimes> times = recent_.times(burst(), 2);
   const std::optional<LoaderModel> model = times ? model_loader(features, *times) : std::nullopt;
   if (candidates.empty() && model) {
     const LoaderSearch fresh(features.main_threads);
-    candidates = fresh.propose(features, *model, {}, policy_, findings_);
+    std::vector<std::string> ids;
+    for (const Finding& finding : findings_) ids.push_back(finding.id);
+    candidates = fresh.propose(features, *model, {}, policy_, ids);
   }
   const auto match =
       std::find_if(candidates.begin(), candidates.end(),

@@ -348,7 +348,7 @@ void Trial::check_deadline(int64_t now_ns) {
   const std::optional<int64_t> since = sent_at_ ? sent_at_ : waiting_since_;
   if (!since || now_ns - *since < policy_.deadline_ns) return;
   if (waited_steps_ < policy_.deadline_steps && setup_.step_seconds > 1) return;
-  if (stage_ != Stage::flipping) return;
+  if (stage_ != Stage::flipping || setup_.proposal.at_epoch_turn) return;
   // An unanswered command may still take effect: concluding waits for the answer before it asks for
   // more.
   if (target_) return conclude(Outcome::failed, "did not take effect in time", false);

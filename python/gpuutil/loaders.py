@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import weakref
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +21,11 @@ _FIRST_LOOKS = 8  # boundaries after the start of a pass
 class WatchedLoader:
     """One loader: its id, its live handle and what the engine was last told about it. Holds the loader weakly."""
 
-    def __init__(self, loader: DataLoader, identity: int, changes: bool) -> None:
+    def __init__(
+        self, loader: DataLoader, identity: int, changes: bool, offers: Callable[[Any, Any], list[Any]]
+    ) -> None:
         self.id = identity
+        self._offers = offers
         self.reference = weakref.ref(loader)
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
@@ -38,12 +43,16 @@ class WatchedLoader:
             if self.refusal is None:
                 self.live.bind(iterator)
 
+    def iterator(self) -> Any:
+        """The iterator of the pass that began last, or None."""
+        return self._iterator() if self._iterator is not None else None
+
     def allow_changes(self, loader: DataLoader) -> None:
         """From observing to changing, asked for by hand. On the thread that consumes the loader."""
         if self.live is not None:
             return
         self.live, self.refusal = LiveLoader(loader), None
-        iterator = self._iterator() if self._iterator is not None else None
+        iterator = self.iterator()
         if iterator is not None:
             self.bind(iterator)
 
@@ -73,6 +82,7 @@ class WatchedLoader:
             "workers_reason": self.refusal or "",
             "draws_random": state.draws_random if state is not None else None,
             "worker_pids": pids,
+            "offers": [dataclasses.asdict(offer) for offer in self._offers(self, loader)],
         }
 
     def tell(self, core: ModuleType) -> None:
@@ -92,10 +102,14 @@ class LoaderWatch:
     Args:
         core: the engine's module.
         changes: whether loaders may be changed at all (more than one rank, or `observe`, may not).
+        offers: what else could be changed in a loader now (`remedies.offers`).
     """
 
-    def __init__(self, core: ModuleType, changes: bool) -> None:
+    def __init__(
+        self, core: ModuleType, changes: bool, offers: Callable[[Any, Any], list[Any]] = lambda *_: []
+    ) -> None:
         self._core = core
+        self._offers = offers
         self._changes = changes
         self._latest = 0
         self._looks_left = 0
@@ -108,7 +122,7 @@ class LoaderWatch:
         entry = self._by_key.get(id(loader))
         if entry is None or entry.reference() is not loader:
             self._latest += 1
-            entry = WatchedLoader(loader, self._latest, self._changes)
+            entry = WatchedLoader(loader, self._latest, self._changes, self._offers)
             self._by_key[id(loader)] = self._by_id[entry.id] = entry
             weakref.finalize(loader, self._forget, id(loader), entry.id).atexit = False
         return entry

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import _core, environment
+from . import _core, environment, remedies
 from .archive import Archive
 from .config import Config, log_directory
 from .hands import Hands
@@ -24,7 +24,6 @@ from .hooks.dataloader.patch import patch_dataloader
 from .hooks.optimizer import OptimizerHook
 from .hooks.patching import PatchStack
 from .loaders import LoaderWatch
-from .remedies import ALL
 from .replay import Change
 from .sinks.files import RunFolder
 from .sinks.log import LogSetup, logger
@@ -69,7 +68,7 @@ class Session:
         self._archive: Archive | None = None
         self._last_exhausted = 0.0
         rank, ranks = environment.ranks()
-        self._loaders = LoaderWatch(_core, changes=apply != "observe" and ranks == 1)
+        self._loaders = LoaderWatch(_core, changes=apply != "observe" and ranks == 1, offers=remedies.offers)
         self._hands = Hands(_core, self._loaders)
         self._torch, missing = torch_module.load(_core)
         self._folder = self._open_folder(log_dir, rank)
@@ -262,7 +261,7 @@ class Session:
         if self._hook is not None:
             self._hook.remove()
         self._loaders.close()
-        for remedy in ALL.values():
+        for remedy in remedies.ALL.values():
             remedy.restore()
         for sentence in self._patches.undo():
             logger.warning("%s", sentence)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from .base import NotPossible, Remedy
+from typing import Any
+
+from .base import NotPossible, Offer, Remedy
 from .loader_prefetch import LoaderPrefetch
 from .loader_workers import LoaderWorkers
 from .main_threads import MainThreads
 
-__all__ = ["ALL", "NotPossible", "Remedy"]
+__all__ = ["ALL", "NotPossible", "Offer", "Remedy", "offers"]
 
 ALL: dict[str, Remedy] = {
     remedy.id: remedy for remedy in (LoaderPrefetch(), LoaderWorkers(), MainThreads())
 }
 """By id, in the order in which the parts of one compound change are applied (and undone in reverse)."""
+
+
+def offers(subject: Any, loader: Any) -> list[Offer]:
+    """What could be changed in this loader now, beside the numbers that the controller finds by itself."""
+    made = (remedy.offer(subject, loader) for remedy in ALL.values())
+    return [offer for offer in made if offer is not None]

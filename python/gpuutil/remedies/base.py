@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 
 class NotPossible(RuntimeError):
     """The change is refused and nothing was touched. The text is the reason, for the ledger."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Offer:
+    """A change that is possible here, or would be but for `refusal`.
+
+    Attributes:
+        remedy: its id.
+        value: now.
+        to: what is offered; equal to `value` where nothing is left to offer.
+        exactness: "exact", "rounding", "distribution", "precision" or "semantics", in this run.
+        exactness_reason: why it is that class here; empty where it is the usual one.
+        at_epoch_turn: takes effect when the next pass over the loader begins.
+        refusal: why it cannot be done here; empty where it can.
+    """
+
+    remedy: str
+    value: int
+    to: int
+    exactness: str = "exact"
+    exactness_reason: str = ""
+    at_epoch_turn: bool = False
+    refusal: str = ""
 
 
 class Remedy(Protocol):
@@ -16,6 +40,10 @@ class Remedy(Protocol):
     """
 
     id: str
+
+    def offer(self, subject: Any, loader: Any) -> Offer | None:
+        """What could be changed in this loader now; None where the remedy has nothing to do with it, or where the
+        controller chooses the value. Cheap: asked at every look. Never raises."""
 
     def apply(self, subject: Any, value: int) -> None:
         """Asks for `value`. May take effect later.

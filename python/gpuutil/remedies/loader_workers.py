@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..hooks.dataloader.live import NotPossible as _Refused
 from ..loaders import WatchedLoader
 from .base import NotPossible
@@ -11,6 +13,9 @@ class LoaderWorkers:
     """`value` is the number of active workers, 0 included. Order and number of samples stay exactly the same."""
 
     id = "loader_workers"
+
+    def offer(self, subject: WatchedLoader, loader: Any) -> None:
+        """Nothing: how many is the controller's to find."""
 
     def apply(self, subject: WatchedLoader, value: int) -> None:
         live = _live(subject)

@@ -18,6 +18,9 @@ class MainThreads:
         self._user: int | None = None
         self._ours: int | None = None
 
+    def offer(self, subject: Any, loader: Any) -> None:
+        """Nothing: how many is the controller's to find."""
+
     def apply(self, subject: Any, value: int) -> None:
         now = torch.get_num_threads()
         if self._ours is not None and now != self._ours:

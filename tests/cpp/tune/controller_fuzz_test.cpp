@@ -92,7 +92,7 @@ void one_run(uint64_t seed) {
     const Step done = trainer.step();
     controller.observe_step(done);
     if (random.below(4) == 0) controller.observe_host(trainer.host());
-    if (random.below(4) == 0) controller.observe_features(trainer.features(), {"input_cpu_bound"});
+    if (random.below(4) == 0) controller.observe_features(trainer.features(), trainer.findings());
     if (random.below(lazy ? 40 : 3) == 0) hands.answer(&controller, may_fail);
     if (random.below(5) == 0) hands.effect(&controller);
     if (const auto command = controller.poll(trainer.now_ns)) hands.take(*command);

@@ -67,6 +67,8 @@ class SimulatedTrainer {
   double foreign_cores = 0;    // takes from the budget
   double slowdown = 1;         // of everything
   double worker_slowdown = 1;  // of the run with workers
+  double offer_speedup = 1;    // of everything, while all that is offered is in force
+  std::vector<Finding> extra_findings;
   int64_t now_ns = 1'000'000'000;
   int64_t index = 0;
 
@@ -95,7 +97,12 @@ class SimulatedTrainer {
     return best;
   }
 
-  double truth_now() const { return truth(loader.workers, threads); }
+  double truth_now() const {
+    const auto in_force = [](const RemedyOffer& offer) { return offer.value == offer.to; };
+    const bool taken = !loader.offers.empty() &&
+                       std::all_of(loader.offers.begin(), loader.offers.end(), in_force);
+    return truth(loader.workers, threads) / (taken ? offer_speedup : 1);
+  }
 
   Step step() {
     const double pace = slowdown * (1 + facts.drift_per_step * static_cast<double>(index));
@@ -143,6 +150,12 @@ class SimulatedTrainer {
     return f;
   }
 
+  std::vector<Finding> findings() const {
+    std::vector<Finding> all = extra_findings;
+    all.emplace_back().id = "input_cpu_bound";
+    return all;
+  }
+
   HostFeatures host() const {
     HostFeatures h;
     h.cpu_budget_cores = facts.cores;
@@ -170,6 +183,9 @@ class SimulatedTrainer {
       if (change.remedy == "loader_workers") loader.workers = value;
       if (change.remedy == "loader_prefetch") loader.prefetch = value;
       if (change.remedy == "main_threads") threads = value;
+      for (RemedyOffer& offer : loader.offers) {
+        if (change.remedy == offer.remedy) offer.value = value;
+      }
     }
     changed_ = true;
     controller->applied(command.id);
@@ -185,7 +201,7 @@ class SimulatedTrainer {
       pending_.pop_front();
     }
     if (index % 5 == 0) controller->observe_host(host());
-    if (index % 10 == 0) controller->observe_features(features(), {"input_cpu_bound"});
+    if (index % 10 == 0) controller->observe_features(features(), findings());
     if (const std::optional<Command> command = controller->poll(now_ns))
       handle(*command, controller);
   }
