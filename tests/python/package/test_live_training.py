@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -75,6 +76,32 @@ def test_a_remedy_asked_for_by_hand_is_applied_measured_and_reverted():
     assert _wait(lambda: not _children())
     assert monitor.ledger[0]["outcome"] == "reverted"
     assert loader.num_workers == 0
+
+
+def test_asking_from_another_thread_touches_nothing_until_the_loader_is_fetched_from():
+    loader = _slow_loader()
+    monitor = gpuutil.attach(apply="observe", log_dir=False)
+    iterator, model = iter(loader), loops.small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        values, _ = next(iterator)
+        optimizer.zero_grad()
+        model(values).square().mean().backward()
+        optimizer.step()
+
+    for _ in range(40):
+        step()
+    stock, answers = type(iterator), []
+    asking = threading.Thread(target=lambda: answers.append(monitor.apply("loader_workers", 2)))
+    asking.start()
+    asking.join()
+    time.sleep(0.3)  # the engine's thread has seen it by now
+    assert answers == [""]
+    assert type(iterator) is stock
+    for _ in range(50):
+        step()
+    assert len(_children()) == 2
 
 
 def test_a_file_named_stop_takes_everything_back(tmp_path):
