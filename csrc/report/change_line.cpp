@@ -40,17 +40,26 @@ std::string measured(const LedgerRow& row) {
   return text;
 }
 
+// "workers", "threads": where the whole ids would push the result off the line.
+std::string brief_name(const std::string& remedy) {
+  for (const std::string_view prefix : {"loader_", "main_"}) {
+    if (remedy.starts_with(prefix)) return remedy.substr(prefix.size());
+  }
+  return remedy;
+}
+
 std::string undo_tail(const LedgerRow& row) {
   return row.in_force ? with("; undo: ", row.undo) : std::string();
 }
 
 }  // namespace
 
-std::string change_list(std::span<const Change> changes, std::span<const LoaderName> loaders) {
+std::string change_list(std::span<const Change> changes, std::span<const LoaderName> loaders,
+                        bool brief) {
   std::string text;
   for (const Change& change : changes) {
     // A change that was never made has a name and no values.
-    text += (text.empty() ? "" : ", ") + change.remedy;
+    text += (text.empty() ? "" : ", ") + (brief ? brief_name(change.remedy) : change.remedy);
     if (change.from != change.to) text += fmt::format(" {}->{}", change.from, change.to);
     if (change.subject == 0 || loaders.size() < 2) continue;
     const auto at = std::find_if(loaders.begin(), loaders.end(), [&](const LoaderName& loader) {
@@ -96,7 +105,7 @@ std::string change_line(const LedgerRow& row, std::span<const LoaderName> loader
 }
 
 ChangeResult change_result(const LedgerRow& row, std::span<const LoaderName> loaders) {
-  const std::string what = change_list(row.changes, loaders);
+  const std::string what = change_list(row.changes, loaders, row.changes.size() > 2);
   const std::string numbers = with(": ", speedup(row));
   const std::string why = with(": ", row.conclusion);
   ChangeResult result;

@@ -9,8 +9,10 @@
 
 namespace gpuutil {
 
-// "loader_workers 0->2, main_threads 2->1"; a loader is named where there are several.
-std::string change_list(std::span<const Change> changes, std::span<const LoaderName> loaders = {});
+// "loader_workers 0->2, main_threads 2->1", in brief "workers 0->2, threads 2->1"; a loader is named where there are
+// several.
+std::string change_list(std::span<const Change> changes, std::span<const LoaderName> loaders = {},
+                        bool brief = false);
 
 // For the log, at the moment at which the row changes state: what, why, what it brought, how to
 // undo it. At most 200 columns; what is cut is the reason, never the way back.

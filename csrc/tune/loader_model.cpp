@@ -37,6 +37,12 @@ std::optional<double> worker_cores(const Features& features) {
 
 }  // namespace
 
+bool nearly_same(const LoaderSetting& a, const LoaderSetting& b) {
+  constexpr int kFewParts = 5;
+  return a.prefetch == b.prefetch && a.threads == b.threads &&
+         kFewParts * std::abs(a.workers - b.workers) <= std::max(a.workers, b.workers);
+}
+
 double thread_speedup(int threads) {
   return 1 / (1 - kParallelPart + kParallelPart / std::max(1, threads));
 }
@@ -118,7 +124,8 @@ LoaderSetting best_setting(const LoaderModel& model, const SettingRange& range,
     return setting;
   };
   const auto step = [&](const LoaderSetting& setting) {
-    const bool out = std::find(excluded.begin(), excluded.end(), setting) != excluded.end();
+    const bool out = std::any_of(excluded.begin(), excluded.end(),
+                                 [&](const LoaderSetting& one) { return nearly_same(one, setting); });
     return out ? HUGE_VAL : model.predict(setting);
   };
   // For a number of workers, the threads that suit it; the present ones unless others are clearly

@@ -20,6 +20,9 @@ struct LoaderSetting {
   bool operator==(const LoaderSetting&) const = default;
 };
 
+// Whether a trial of one tells about the other: the same but for a fifth of many workers.
+bool nearly_same(const LoaderSetting& a, const LoaderSetting& b);
+
 struct LoaderModel {
   LoaderSetting now;
   double cores = 1;         // CPU budget
@@ -61,7 +64,7 @@ struct SettingRange {
 
 // The setting with the least predicted step in the range; of those within 2 % of it the one with
 // the fewest workers, plus one where items mostly wait and the margin is thin. The present setting
-// where the range has none. `excluded` settings are passed over.
+// where the range has none. What is nearly the same as an `excluded` one is passed over.
 LoaderSetting best_setting(const LoaderModel& model, const SettingRange& range,
                            const std::vector<LoaderSetting>& excluded);
 

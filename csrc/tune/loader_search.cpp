@@ -189,8 +189,9 @@ std::vector<LoaderSearch::Move> LoaderSearch::neighbours(const LoaderModel& mode
   if (freedom.workers) {
     const int up = std::max(now.workers + 1, static_cast<int>(std::lround(now.workers * kWiden)));
     // A full budget has nothing for another worker unless batches come unevenly.
-    const double room = model.saturated ? wait / 2 : wait;
-    if (now.workers < most_workers) {
+    const bool full = model.saturated && model.cpu_share() > kMostlyWaiting;
+    const double room = !full ? wait : model.spread_ratio > kUneven ? wait / 2 : 0;
+    if (now.workers < most_workers && room >= policy.min_gain) {
       add({std::min(up, most_workers), now.prefetch, now.threads}, room, "input still comes late");
     }
     const int down = std::min(now.workers - 1, static_cast<int>(std::lround(now.workers / kWiden)));
@@ -242,7 +243,7 @@ bool LoaderSearch::open(const LoaderSetting& from, const LoaderSetting& to,
 
 bool LoaderSearch::tried(const LoaderSetting& setting) const {
   return std::any_of(tried_.begin(), tried_.end(),
-                     [&](const Tried& one) { return one.setting == setting; });
+                     [&](const Tried& one) { return nearly_same(one.setting, setting); });
 }
 
 void LoaderSearch::concluded(const LoaderSetting& now, const Proposal& proposal, Outcome outcome) {

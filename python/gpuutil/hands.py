@@ -87,6 +87,7 @@ class Hands:
                         raise NotPossible("the loader is gone")
                     if source != part.subject:
                         return
+                    self._loaders.make_changeable(subject)
                     remedy.apply(subject, part.new)
                 else:
                     if not self._in_effect(work) or thread not in (self._training_thread, None):

@@ -48,7 +48,7 @@ class WatchedLoader:
         return self._iterator() if self._iterator is not None else None
 
     def allow_changes(self, loader: DataLoader) -> None:
-        """From observing to changing, asked for by hand. On the thread that consumes the loader."""
+        """From observing to changing. On the thread that consumes the loader."""
         if self.live is not None:
             return
         self.live, self.refusal = LiveLoader(loader), None
@@ -149,13 +149,14 @@ class LoaderWatch:
             self._core.ask_for_attention()
 
     def allow_changes(self) -> None:
-        """A remedy was asked for by hand in a run that is only observed."""
+        """A remedy was asked for by hand in a run that is only observed. Any thread: nothing is touched yet."""
         self._changes = True
-        for entry in list(self._by_id.values()):
-            loader = entry.reference()
-            if loader is not None:
-                entry.allow_changes(loader)
-                entry.tell(self._core)
+
+    def make_changeable(self, entry: WatchedLoader) -> None:
+        """Before a change to this loader, on the thread that consumes it."""
+        loader = entry.reference()
+        if self._changes and loader is not None:
+            entry.allow_changes(loader)
 
     def resolve(self, iterator: Any) -> int:
         """The id for an iterator that was running before attach.

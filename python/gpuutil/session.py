@@ -20,6 +20,7 @@ from .archive import Archive
 from .config import Config, log_directory
 from .hands import Hands
 from .hooks import torch_module
+from .hooks.dataloader import capability
 from .hooks.dataloader.patch import patch_dataloader
 from .hooks.optimizer import OptimizerHook
 from .hooks.patching import PatchStack
@@ -94,6 +95,7 @@ class Session:
             rank=rank,
         )
         try:
+            capability.settle()
             _core.set_callbacks(self._boundary, self._exhausted, self._loaders.resolve)
             self._hook = OptimizerHook(_core)
             patch_dataloader(_core, self._patches, self._loaders.loader_id, self._bind)

@@ -6,7 +6,8 @@ For each workload a grid over workers x prefetch x main threads x persistent is 
 own. The winner is picked on one half of its points' steps and then measured anew, interleaved with
 `apply="auto"` runs that start from num_workers=0 and torch's own thread count. Keys: workloads[{name, best_grid,
 reached (samples/s), fraction_of_best, fraction_low (95 %), seconds_to_95, steps_to_95, excess_stall_ms,
-excess_stall_of_best_ms (the winner's own, that nobody touches), stall_bound_ms}]; `aa_ratio` is the winner's first repeats against its second ones.
+excess_stall_of_best_ms (the winner's own, which nobody touches), stall_bound_ms}]; `aa_ratio` is the winner's first
+repeats against its second ones.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ TEST_CASE("a loader is named only where there are several") {
   const std::vector<LoaderName> one = {{1, "train"}};
   const std::vector<LoaderName> two = {{1, "train"}, {2, "validation"}};
   CHECK(change_list(changes, one) == "loader_workers 0->2, main_threads 2->1");
+  CHECK(change_list(changes, one, true) == "workers 0->2, threads 2->1");
   CHECK(change_list(changes, two) == "loader_workers 0->2 on train, main_threads 2->1");
 }
 

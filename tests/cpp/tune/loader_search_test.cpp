@@ -84,6 +84,48 @@ TEST_CASE("latency-bound input takes more workers than cores, within cap and mem
   CHECK(reached(f, propose(f, times(0.22, 0.2))[0]).workers == 5);
 }
 
+TEST_CASE("far jumps are made in leaps, each of them measured") {
+  Features f = features(0, 2, 2);
+  f.fetch_cpu_ratio = 0.03;
+  CHECK(reached(f, propose(f, times(0.11, 0.107)).front()).workers == Policy{}.first_workers);
+  f = features(8, 1, 2);
+  f.host.worker_cores = 0.2;
+  CHECK(reached(f, propose(f, times(0.0135, 0.011)).front()).workers == 16);
+  f = features(0, 2, 32);
+  f.fetch_cpu_ratio = 1;
+  CHECK(reached(f, propose(f, times(0.11, 0.107)).front()).workers > Policy{}.first_workers);
+}
+
+TEST_CASE("nearly the same number of workers is not tried again") {
+  CHECK(nearly_same({30, 2, 1}, {32, 2, 1}));
+  CHECK_FALSE(nearly_same({2, 2, 1}, {3, 2, 1}));
+  CHECK_FALSE(nearly_same({30, 2, 1}, {32, 2, 2}));
+  CHECK_FALSE(nearly_same({30, 2, 1}, {32, 4, 1}));
+  Features f = features(16, 1, 2);
+  f.host.worker_cores = 0.4;
+  const auto model = model_loader(f, times(0.0075, 0.005));
+  REQUIRE(model);
+  LoaderSearch search(1);
+  const auto first = search.propose(f, *model, {}, Policy{}, {});
+  REQUIRE_FALSE(first.empty());
+  REQUIRE(reached(f, first.front()).workers > 25);
+  search.concluded({16, 2, 1}, first.front(), Outcome::inconclusive);
+  for (const Proposal& again : search.propose(f, *model, {}, Policy{}, {})) {
+    CHECK_FALSE(nearly_same(reached(f, again), reached(f, first.front())));
+  }
+}
+
+TEST_CASE("a full budget has nothing for one more worker that computes, unless batches come unevenly") {
+  Features f = features(2, 1, 2);
+  f.host.own_cores = 0.2;
+  f.host.worker_cores = 1.75;
+  StepTimes even = times(0.034, 0.027);
+  CHECK(propose(f, even).empty());
+  StepTimes uneven = even;
+  uneven.spread_ratio = 2;
+  CHECK_FALSE(propose(f, uneven).empty());
+}
+
 TEST_CASE("input that is never late is left alone") {
   CHECK(propose(features(2, 2, 4), times(0.1, 0.0005)).empty());
   CHECK(propose(features(0, 2, 2), times(0.1, 0.001)).empty());

@@ -8,6 +8,7 @@ generators, and what is left behind: child processes, threads, file descriptors,
 from __future__ import annotations
 
 import collections
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -193,8 +194,10 @@ def _change(live: LiveLoader, made: dict[str, Any], draw: random.Random, counts:
 def _kill_added(live: LiveLoader, draw: random.Random, counts: Counts) -> None:
     victims = [w.pid for w in live.pool.ready + live.pool.starting if w.pid]
     if victims:
-        os.kill(draw.choice(victims), signal.SIGKILL)
-        counts["killed"] += 1
+        # One that was asked to end may be gone by now.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(draw.choice(victims), signal.SIGKILL)
+            counts["killed"] += 1
 
 
 # ---- what is left behind

@@ -18,6 +18,7 @@ def unknown(monkeypatch, tmp_path):
     """A torch whose code nobody has seen."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(capability, "_KNOWN", set())
+    monkeypatch.setattr(capability, "_KNOWN_FILES", set())
     capability._answer.cache_clear()
     yield tmp_path / "gpuutil"
     capability._answer.cache_clear()
@@ -26,6 +27,13 @@ def unknown(monkeypatch, tmp_path):
 def test_the_torch_under_test_is_either_known_or_passes_the_rehearsal():
     assert capability.single_problem() is None
     assert capability.multi_problem() is None
+
+
+def test_a_tested_torch_is_known_by_its_files_and_not_once_a_method_is_another(monkeypatch):
+    tested = torch.__version__.startswith(("2.13.0", "2.14.1"))
+    assert (capability._files() in capability._KNOWN_FILES) == tested
+    monkeypatch.setattr(dataloader._SingleProcessDataLoaderIter, "_next_data", lambda self: None)
+    assert capability._files() is None
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])

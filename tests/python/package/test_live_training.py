@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -75,6 +76,66 @@ def test_a_remedy_asked_for_by_hand_is_applied_measured_and_reverted():
     assert _wait(lambda: not _children())
     assert monitor.ledger[0]["outcome"] == "reverted"
     assert loader.num_workers == 0
+
+
+def test_asking_from_another_thread_touches_nothing_until_the_loader_is_fetched_from():
+    loader = _slow_loader()
+    monitor = gpuutil.attach(apply="observe", log_dir=False)
+    iterator, model = iter(loader), loops.small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        values, _ = next(iterator)
+        optimizer.zero_grad()
+        model(values).square().mean().backward()
+        optimizer.step()
+
+    for _ in range(40):
+        step()
+    stock, answers = type(iterator), []
+    asking = threading.Thread(target=lambda: answers.append(monitor.apply("loader_workers", 2)))
+    asking.start()
+    asking.join()
+    time.sleep(0.3)  # the engine's thread has seen it by now
+    assert answers == [""]
+    assert type(iterator) is stock
+    for _ in range(50):
+        step()
+    assert len(_children()) == 2
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known torch", "unknown torch"])
+def test_only_the_users_epochs_are_seen_in_the_first_run_on_a_machine(tmp_path, known):
+    """Whatever gpuutil tries out on loaders of its own is over before it looks."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import json
+        import sys
+        sys.path.insert(0, {LOOPS!r})
+        import loops
+        import gpuutil
+        from gpuutil.hooks.dataloader import capability
+        from torch.utils.data import DataLoader
+
+        if not {known}:
+            capability._KNOWN, capability._KNOWN_FILES = set(), set()
+        else:
+            capability.rehearse = None
+        monitor = gpuutil.attach(log_dir=False)
+        loops.train(DataLoader(loops.Numbers(200), batch_size=4), epochs=3)
+        monitor.detach()
+        epochs = [json.loads(values) for _, _, values in monitor._session.read().epochs]
+        print([(epoch["epoch"], epoch["steps"]) for epoch in epochs if epoch["steps"]])
+        print(capability.single_problem(), capability.multi_problem())
+        """)
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.splitlines() == ["[(1, 50), (2, 50), (3, 50)]", "None None"], done.stderr
+    assert (tmp_path / "cache").exists() != known
 
 
 def test_a_file_named_stop_takes_everything_back(tmp_path):
