@@ -1,5 +1,5 @@
-// What the rules on a fetch in the training process have in common: where its time goes, and what of a step's wait a
-// cheaper part of it would save. Pure; any thread.
+// What the rules on a fetch in the training process have in common: where its time goes, and what
+// of a step's wait a cheaper part of it would save. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ struct FetchView {
 
 FetchView view_fetch(const Features& features);
 
-// The share of the step that is saved where `saved` seconds of a batch are. Batches were timed early and the wait is of
-// now: the smaller of what the seconds and what the share of a fetch come to.
+// The share of the step that is saved where `saved` seconds of a batch are. Batches were timed early
+// and the wait is of now: the smaller of what the seconds and what the share of a fetch come to.
 double saved_share(const InputView& input, const FetchView& fetch, double saved);
 
 void add_fetch_evidence(const FetchView& fetch, std::vector<Evidence>& evidence);

@@ -1,9 +1,10 @@
-"""Batches of a loader without workers by one indexing, or by one stack a field. Same batches, bit for bit.
+"""Batches of a loader without workers by one indexing, or by one stack a field: the same batches,
+bit for bit.
 
-The fetcher of the running iterator stays the object that it is and only its class is swapped for a small
-subclass, as `engine.py` does it with iterators: no closure, no cycle, and torch's own fetch is one
-assignment away. Whatever is not clearly covered is fetched by torch's code, batch by batch, so every
-exception is torch's own. The first batches are made both ways and compared.
+The fetcher of the running iterator stays the object that it is and only its class is swapped for a
+small subclass, as `engine.py` does it with iterators: no closure, no cycle, and torch's own fetch
+is one assignment away. Whatever is not clearly covered is fetched by torch's code, batch by batch,
+so every exception is torch's own. The first batches are made both ways and compared.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class BatchFetcher(_MapDatasetFetcher):
 class BatchFetch:
     """What is wanted of one loader's fetches, over all its iterators, which it holds weakly.
 
-    `bind` and `request` are called on the thread that consumes the loader, between two `next()` calls.
+    `bind` and `request` are called on the thread that consumes the loader, between two `next()`
+    calls.
     """
 
     def __init__(self) -> None:

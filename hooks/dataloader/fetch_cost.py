@@ -1,7 +1,8 @@
 """Where the time of a fetch in this process goes: a few early batches of a loader, timed apart.
 
-A batch is fetched once, by torch's code, whatever is measured beside it: no item is read twice, and what
-is measured beside it (one indexing, a stack-first collate) touches plain tensors and arrays only.
+A batch is fetched once, by torch's code, whatever is measured beside it: no item is read twice, and
+what is measured beside it (one indexing, a stack-first collate) touches plain tensors and arrays
+only.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class FetchCost:
 class CostWatch:
     """Times the first batches of a loader.
 
-    The first is only for warming up. Of the others every second one is fetched by torch alone, and before
-    the rest the shortcut is timed: each is timed where it finds the rows cold.
+    The first is only for warming up. Of the others every second one is fetched by torch alone, and
+    before the rest the shortcut is timed: each is timed where it finds the rows cold.
     """
 
     BATCHES = 6

@@ -1,9 +1,9 @@
-"""One indexing a batch for tensor data sets: what `default_collate([dataset[i] for i in indices])` gives,
+"""One indexing a batch for tensor data sets: the batch that `default_collate` makes of the rows,
 without the rows in between.
 
-Only for `TensorDataset` and `Subset` of it, the exact classes, over plain CPU tensors whose rows lie
-contiguous: torch stacks rows of any other layout into batches of yet other strides. Nothing is kept
-between two batches, so a data set that is changed meanwhile is seen as it is.
+Only for `TensorDataset` and `Subset` of it, the exact classes, over plain CPU tensors whose rows
+lie contiguous: rows of any other layout torch may stack into batches of yet other strides. Nothing
+is kept between two batches, so a data set that is changed meanwhile is seen as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ except ImportError:  # torch works without it
     numpy = None  # type: ignore[assignment]
 
 MOST_BYTES = 64 << 20
-"""Of a batch: beyond it copying is all that counts, and a second copy to compare with is no trifle."""
+"""Of a batch: beyond it copying is what counts, and a second copy to compare with is no trifle."""
 _SUBSET_ITEMS = getattr(Subset, "__getitems__", None)
 _ROW = TensorDataset.__getitem__
 
@@ -58,7 +58,8 @@ def fetch(dataset: Any, indices: Any, plain: bool = False) -> list[torch.Tensor]
     tensors = _tensors(dataset)
     if _examine(tensors) * len(indices) > MOST_BYTES:
         raise Unusual("a batch is so large that copying it is all that counts")
-    places = torch.frombuffer(array("q", indices), dtype=torch.int64)  # a fifth of what torch.tensor() takes
+    # Takes a fifth of what torch.tensor() does.
+    places = torch.frombuffer(array("q", indices), dtype=torch.int64)
     return [tensor.index_select(0, places) for tensor in tensors]
 
 
@@ -134,7 +135,7 @@ def _examine(tensors: tuple[Any, ...]) -> int:
 
 
 def _rows_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Also dimensions of one, whose stride `is_contiguous()` ignores and a stacked batch may keep."""
+    """Also in dimensions of one, whose stride `is_contiguous()` ignores and a batch may keep."""
     expected = 1
     for axis in range(len(shape) - 1, 0, -1):
         if strides[axis] != expected:

@@ -23,7 +23,8 @@ def difference(expected: Any, got: Any) -> str | None:
             return f"{len(got)} fields instead of {len(expected)}"
         pairs = list(zip(expected, got, strict=True))
     else:
-        return None if expected is got or (kind in (str, bytes) and expected == got) else "other values"
+        same = expected is got or (kind in (str, bytes) and expected == got)
+        return None if same else "other values"
     for one, other in pairs:
         found = difference(one, other)
         if found is not None:

@@ -1,9 +1,9 @@
-"""Stack-first collate: what `default_collate` gives, with one copy a field where the samples hold small
-arrays of one shape, instead of a tensor for each of them first.
+"""Stack-first collate: what `default_collate` gives, with one copy a field where the samples hold
+small arrays of one shape, instead of a tensor for each of them first.
 
-Containers are taken apart as torch does it; whatever is not such an array goes to `default_collate`.
-The batch is written into a tensor that torch allocated: it has torch's alignment, on which sums may
-depend, and may be resized, which memory of numpy's may not.
+Plain containers are taken apart as torch does it; numbers, strings and tensors go to
+`default_collate`. No code of the script's own is run. The batch is written into a tensor that torch allocated: it has torch's
+alignment, on which sums may depend, and may be resized, which memory of numpy's may not.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ MOST_ARRAY_BYTES = 16 << 10
 """Beyond it the copy is what counts, and torch copies with several threads."""
 _KINDS = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 _TORCH = {} if numpy is None else {numpy.dtype(k): getattr(torch, k) for k in _KINDS}
+_LEAVES = (torch.Tensor, float, int, bool, str, bytes)
 _STOCK_MAP = dict(getattr(stock, "default_collate_fn_map", {}))
 
 
@@ -64,7 +65,13 @@ def _collate(values: Sequence[Any], stacked: list[bool]) -> Any:
     elif kind.__bases__ == (tuple,) and hasattr(kind, "_fields"):  # a plain namedtuple
         if all(type(value) is kind for value in values):
             return kind(*(_collate(field, stacked) for field in zip(*values, strict=True)))
+    if kind is not numpy.ndarray and (not _is_leaf(kind) or set(map(type, values)) != {kind}):
+        raise Unusual(f"the samples hold a {kind.__name__}, or not all the same")
     return default_collate(values)
+
+
+def _is_leaf(kind: type) -> bool:
+    return kind in _LEAVES or (issubclass(kind, numpy.generic) and kind.__module__ == "numpy")
 
 
 def _stack(arrays: Sequence[Any]) -> torch.Tensor | None:
@@ -89,7 +96,7 @@ def _stack(arrays: Sequence[Any]) -> torch.Tensor | None:
 
 
 def _strides(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """Of an array in C order, dimensions of one included: their stride decides over torch's layout."""
+    """Of an array in C order, dimensions of one included: they too decide over torch's layout."""
     strides = []
     for size in reversed(shape):
         strides.append(step)

@@ -8,7 +8,7 @@ import torch
 
 
 class Unusual(Exception):
-    """torch's own code is to make this batch. Nothing was touched. The text says what is unusual."""
+    """torch's own code is to make this batch. Nothing was touched. The text says why."""
 
 
 def _none() -> int:

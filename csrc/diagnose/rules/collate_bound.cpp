@@ -1,5 +1,6 @@
-// Training waits while items that were read already are put together to a batch. Where they are small arrays of one
-// shape, one stack a field does it sooner; otherwise it is the script's own collate, or plain copying.
+// Training waits while items that were read already are put together to a batch. Where they are
+// small arrays of one shape, one stack a field does it sooner; otherwise it is the script's own
+// collate, or plain copying.
 #include <fmt/format.h>
 
 #include "diagnose/fetch_view.h"

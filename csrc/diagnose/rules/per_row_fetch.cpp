@@ -1,5 +1,5 @@
-// The data lies in tensors, and a batch is made of hundreds of rows that are read one by one and put together again,
-// where one indexing would do.
+// The data lies in tensors, and a batch is made of hundreds of rows that are read one by one and put
+// together again, where one indexing would do.
 #include <fmt/format.h>
 
 #include <algorithm>

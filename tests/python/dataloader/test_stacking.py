@@ -132,6 +132,23 @@ def test_arrays_that_are_not_all_alike_are_left_to_torch(change):
         stacking.collate(values)
 
 
+class Counted(dict):
+    copies = 0
+
+    def __copy__(self) -> Any:
+        Counted.copies += 1
+        return Counted(self)
+
+
+def test_no_code_of_the_scripts_own_is_run():
+    values = [{"x": row, "own": Counted(a=1)} for row in _rows()]
+    with pytest.raises(Unusual, match="Counted"):
+        stacking.collate(values)
+    assert Counted.copies == 0
+    default_collate(values)
+    assert Counted.copies == 1
+
+
 def test_large_arrays_are_left_to_torch():
     side = stacking.MOST_ARRAY_BYTES // 4
     stacking.collate([numpy.zeros(side, "float32")] * 2)

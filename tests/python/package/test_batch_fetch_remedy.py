@@ -77,6 +77,29 @@ def test_a_revert_gives_torchs_own_fetch_back():
     assert order == _train(_loader(), 6)
 
 
+def test_a_loader_that_is_gone_before_its_pass_ends_leaves_no_mark_on_the_iterator():
+    monitor = gpuutil.attach(log_dir=False)
+    iterator = iter(_loader())  # nobody holds the loader
+    for _ in range(3):
+        next(iterator)
+    monitor.detach()
+    assert type(iterator._dataset_fetcher) is _MapDatasetFetcher
+    assert set(vars(iterator._dataset_fetcher)) == {"dataset", "auto_collation", "collate_fn", "drop_last"}
+    assert len(list(iterator)) == len(iterator) - 3
+
+
+def test_nothing_is_left_on_the_fetcher_while_batches_are_still_being_timed():
+    monitor = gpuutil.attach(apply="observe", log_dir=False)
+    loader = _loader()
+    iterator = iter(loader)
+    next(iterator)
+    assert type(iterator._dataset_fetcher) is BatchFetcher
+    monitor.detach()
+    assert type(iterator._dataset_fetcher) is _MapDatasetFetcher
+    assert set(vars(iterator._dataset_fetcher)) == {"dataset", "auto_collation", "collate_fn", "drop_last"}
+    assert len(list(iterator)) == len(loader) - 1
+
+
 def test_rows_read_one_by_one_are_found_and_priced():
     monitor = gpuutil.attach(apply="observe", log_dir=False)
     end = time.monotonic() + 30
