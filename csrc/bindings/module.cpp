@@ -118,6 +118,11 @@ RemedyOffer remedy_offer(const py::dict& values) {
   return offer;
 }
 
+FetchCost fetch_cost(const py::dict& values) {
+  const auto seconds = [&](const char* name) { return values[name].cast<std::optional<double>>(); };
+  return {seconds("row_seconds"), seconds("collate_seconds"), seconds("batch_seconds"), seconds("stack_seconds")};
+}
+
 void bind_hooks(py::module_& module) {
   module.def("optimizer_post_hook",
              [] { return py::reinterpret_steal<py::object>(new_optimizer_post_hook()); });
@@ -160,7 +165,8 @@ void bind_facts(py::module_& module) {
       "set_loader",
       [](uint32_t id, std::string name, bool iterable, int32_t workers, int32_t user_workers, int32_t prefetch,
          int32_t batch_size, int32_t batches, int32_t last_batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
-         std::optional<bool> draws_random, std::vector<int32_t> worker_pids, const py::list& offers) {
+         std::optional<bool> draws_random, std::vector<int32_t> worker_pids, const py::dict& fetch,
+         const py::list& offers) {
         LoaderFacts facts;
         facts.id = id;
         facts.name = std::move(name);
@@ -176,6 +182,7 @@ void bind_facts(py::module_& module) {
         facts.workers_reason = std::move(workers_reason);
         facts.draws_random = draws_random;
         facts.worker_pids = std::move(worker_pids);
+        facts.fetch = fetch_cost(fetch);
         for (const py::handle& offer : offers) facts.offers.push_back(remedy_offer(py::reinterpret_borrow<py::dict>(offer)));
         py::gil_scoped_release release;
         engine().set_loader(std::move(facts));
@@ -184,7 +191,7 @@ void bind_facts(py::module_& module) {
       py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("batches"),
       py::arg("last_batch_size"), py::arg("persistent"),
       py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"),
-      py::arg("offers"));
+      py::arg("fetch"), py::arg("offers"));
   module.def("remove_loader", [](uint32_t id) {
     py::gil_scoped_release release;
     if (current != nullptr) current->remove_loader(id);

@@ -51,6 +51,14 @@ struct Thresholds {
   // step.
   double one_worker_reached = 0.5;
 
+  // An item that is only a row of something takes a few microseconds; from twenty on it is work of its own.
+  double plain_row_seconds = 20e-6;
+  // A collate below a quarter of a fetch is not what the fetch is about.
+  double collate_ratio = 0.25;
+  // Batches timed early stand for all; half a dozen of them are a look, not a measurement.
+  double fetch_cost_reached = 0.7;
+  double fetch_cost_confidence = 0.8;
+
   // The residual is Python in gaps that the observer itself stretches: below a twentieth it is not
   // named.
   double host_python_ratio = 0.05;

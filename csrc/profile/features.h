@@ -15,6 +15,14 @@ namespace gpuutil {
 
 enum class DatasetKind : uint8_t { unknown, map_style, iterable };
 
+// Where the time of a fetch in the training process goes, a batch: timed apart on a few early ones. Empty: not measured.
+struct FetchCost {
+  std::optional<double> row_seconds;      // reading the items
+  std::optional<double> collate_seconds;  // making one batch of them
+  std::optional<double> batch_seconds;    // one indexing instead of both, where the data set allows it
+  std::optional<double> stack_seconds;    // one stack a field instead of the collate, where samples are arrays
+};
+
 // Facts about a loader that the Python side registers and keeps current.
 struct LoaderFacts {
   uint32_t id = 0;
@@ -31,6 +39,7 @@ struct LoaderFacts {
   std::string workers_reason;          // why not changeable
   std::optional<bool> draws_random;    // whether an item draws from the global generators
   std::vector<int32_t> worker_pids;
+  FetchCost fetch;
   std::vector<RemedyOffer> offers;     // changes to this loader that are possible
 };
 

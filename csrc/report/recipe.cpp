@@ -25,6 +25,9 @@ struct Setting {
 std::string loader_argument(const Setting& setting) {
   if (setting.remedy == "loader_workers") return fmt::format("num_workers={}", setting.last);
   if (setting.remedy == "loader_prefetch") return fmt::format("prefetch_factor={}", setting.last);
+  if (setting.remedy == "loader_batch_fetch" && setting.last == 1) {
+    return "batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
+  }
   return {};
 }
 
@@ -91,8 +94,9 @@ std::string run_recipe(std::span<const LedgerRow> ledger, std::span<const Loader
     } else if (const std::string argument = loader_argument(setting); !argument.empty()) {
       arguments[setting.subject] += ", " + argument;
     } else {
-      lines.push_back(
-          fmt::format("# {}: {} instead of {} (no line of code for it: use the replay below)",
+      lines.push_back(setting.remedy == "loader_batch_fetch"
+          ? "# collate_fn: one numpy.stack a field instead of one tensor a sample (or the replay below)"
+          : fmt::format("# {}: {} instead of {} (no line of code for it: use the replay below)",
                       plain(setting.remedy), setting.last, setting.first));
     }
   }

@@ -102,6 +102,7 @@ class Controller {
 
  private:
   enum class Owner : uint8_t { trial, undo, replay };
+  struct Search;
   struct Sent {
     Command command;
     Owner owner = Owner::trial;

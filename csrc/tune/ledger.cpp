@@ -52,6 +52,10 @@ std::string recipe(const std::vector<Change>& changes) {
       if (change.to > 0) loader += ", prefetch_factor=" + value;
     } else if (change.remedy == "main_threads") {
       rest += "\ntorch.set_num_threads(" + value + ")";
+    } else if (change.remedy == "loader_batch_fetch" && change.to == 1) {
+      loader += ", batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
+    } else if (change.remedy == "loader_batch_fetch" && change.to == 2) {
+      rest += "\n# collate_fn: one numpy.stack a field instead of one tensor a sample";
     } else {
       rest += "\n# " + change.remedy + ": " + value;
     }

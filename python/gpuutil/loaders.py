@@ -12,10 +12,11 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
+from .hooks.dataloader.batch_fetch import BatchFetch
 from .hooks.dataloader.live import LiveLoader
 
 
-_FIRST_LOOKS = 8  # boundaries after the start of a pass
+_FIRST_LOOKS = 14  # boundaries after the start of a pass
 
 
 class WatchedLoader:
@@ -29,6 +30,7 @@ class WatchedLoader:
         self.reference = weakref.ref(loader)
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
+        self.batch = BatchFetch()
         self.refusal: str | None = None
         if not changes and loader._dataset_kind == _DatasetKind.Iterable:
             self.refusal = "the data set is iterable: its items belong to the number of workers"
@@ -42,10 +44,18 @@ class WatchedLoader:
             self.refusal = self.live.supported(iterator)
             if self.refusal is None:
                 self.live.bind(iterator)
+        self.batch.bind(iterator)
 
     def iterator(self) -> Any:
         """The iterator of the pass that began last, or None."""
         return self._iterator() if self._iterator is not None else None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the first fetches still have something to show."""
+        if self.batch.watching:
+            return True
+        return self.live is not None and self.refusal is None and self.live.state.draws_random is None
 
     def allow_changes(self, loader: DataLoader) -> None:
         """From observing to changing. On the thread that consumes the loader."""
@@ -82,8 +92,15 @@ class WatchedLoader:
             "workers_reason": self.refusal or "",
             "draws_random": state.draws_random if state is not None else None,
             "worker_pids": pids,
+            "fetch": dataclasses.asdict(self.batch.cost),
             "offers": [dataclasses.asdict(offer) for offer in self._offers(self, loader)],
         }
+
+    def close(self) -> None:
+        """Gives the loader back as its user made it."""
+        self.batch.close()
+        if self.live is not None:
+            self.live.close()
 
     def tell(self, core: ModuleType) -> None:
         """Hands the facts to the engine if they moved."""
@@ -184,17 +201,13 @@ class LoaderWatch:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the first fetches are still showing if items draw random numbers, which decides what is allowed."""
-        return self._looks_left > 0 and any(
-            entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None
-            for entry in list(self._by_id.values())
-        )
+        """Whether the first fetches are still showing what decides over changes: draws of random numbers, costs."""
+        return self._looks_left > 0 and any(entry.unsettled for entry in list(self._by_id.values()))
 
     def close(self) -> None:
         """Gives every loader back as its user made it and removes every mark."""
         for entry in list(self._by_id.values()):
-            if entry.live is not None:
-                entry.live.close()
+            entry.close()
         for iterator in list(self._marked):
             iterator.__dict__.pop("_gpuutil_source", None)
         self._by_key.clear()
@@ -204,8 +217,8 @@ class LoaderWatch:
         entry = self._by_id.pop(identity, None)
         if entry is not None and self._by_key.get(key) is entry:
             del self._by_key[key]
-        if entry is not None and entry.live is not None:
-            entry.live.close()
+        if entry is not None:
+            entry.close()
         self._core.remove_loader(identity)
 
 

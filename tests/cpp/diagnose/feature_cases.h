@@ -114,6 +114,25 @@ inline Features object_store_with_two_workers() {
   return f;
 }
 
+// 20,000 rows of 32 numbers in tensors, 256 a batch, read one by one (measured: 78 batches in 0.195 s, and in 0.015 s
+// by one indexing each); the step itself computes for 1 ms.
+inline Features rows_one_by_one() {
+  Features f = photographs_without_workers();
+  f.step_seconds_p50 = 0.0035;
+  set_wait(f, 2.5 / 3.5);
+  f.main_threads = 1;
+  f.loader->batch_size = 256;
+  f.loader->fetch = {0.0022, 0.0002, 0.0002, {}};
+  return f;
+}
+
+// Samples are small arrays that a default_collate makes 256 tensors of first.
+inline Features arrays_put_together() {
+  Features f = rows_one_by_one();
+  f.loader->fetch = {0.0010, 0.0014, {}, 0.0003};
+  return f;
+}
+
 inline const Finding* finding_of(const Diagnosis& diagnosis, std::string_view id) {
   for (const Finding& finding : diagnosis.findings) {
     if (finding.id == id) return &finding;

@@ -30,6 +30,7 @@ Features any_features(std::mt19937& random) {
   f.loader->workers = static_cast<int32_t>(random() % 5);
   f.workers.assign(static_cast<size_t>(f.loader->workers), {});
   for (WorkerLoad& worker : f.workers) worker = {7, maybe(0, 2), maybe(0, 1)};
+  f.loader->fetch = {maybe(0, 0.1), maybe(0, 0.1), maybe(0, 0.1), maybe(0, 0.1)};
   if (random() % 20 == 0) f.loader.reset();
   f.host.cpu_budget_cores = maybe(0, 8);
   f.host.own_cores = maybe(0, 4);
@@ -72,7 +73,8 @@ GainRange gain_of(const RuleEntry& rule, const Features& f) {
 
 TEST_CASE("more waiting never predicts less gain from any rule on input") {
   for (const Features& base : {photographs_without_workers(), photographs_with_workers(),
-                               object_store_without_workers(), object_store_with_two_workers()}) {
+                               object_store_without_workers(), object_store_with_two_workers(),
+                               rows_one_by_one(), arrays_put_together()}) {
     for (const RuleEntry& rule : kRules) {
       if (rule.id == "host_python") continue;
       GainRange before;

@@ -51,6 +51,16 @@ TEST_CASE("changes that cancel each other, and trials that were not kept, leave 
   CHECK(run_recipe({}, {}, "report.json") == "# gpuutil kept no change: nothing to make permanent");
 }
 
+TEST_CASE("batches fetched whole are a sampler of batches, and a stack a field is a comment") {
+  const std::vector<LedgerRow> ledger = {row_of(1, {{"loader_batch_fetch", 1, 0, 1}}),
+                                         row_of(2, {{"loader_batch_fetch", 2, 0, 2}})};
+  CHECK(run_recipe(ledger, kLoaders, "") ==
+        "# what gpuutil kept in this run\n"
+        "# collate_fn: one numpy.stack a field instead of one tensor a sample (or the replay below)\n"
+        "DataLoader(..., batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last))  "
+        "# PhotoDataset");
+}
+
 TEST_CASE("no prefetch_factor without workers: DataLoader refuses it") {
   const std::vector<LedgerRow> ledger = {
       row_of(1, {{"loader_prefetch", 1, 2, 4}}),

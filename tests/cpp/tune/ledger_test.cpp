@@ -33,6 +33,10 @@ TEST_CASE("the recipe is the code that makes a change permanent") {
   CHECK(recipe({workers(0, 2), {"loader_prefetch", 1, 0, 2}, threads(2, 1)}) ==
         "DataLoader(..., num_workers=2, prefetch_factor=2)\ntorch.set_num_threads(1)");
   CHECK(recipe({threads(2, 1)}) == "torch.set_num_threads(1)");
+  CHECK(recipe({{"loader_batch_fetch", 1, 0, 1}}) ==
+        "DataLoader(..., batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last))");
+  CHECK(recipe({{"loader_batch_fetch", 1, 0, 2}}) ==
+        "# collate_fn: one numpy.stack a field instead of one tensor a sample");
   CHECK(recipe({}).empty());
 }
 

@@ -19,6 +19,7 @@ KEYS = {
     "loader_recovery.py": {"workloads"},
     "healthy.py": {"speed_ratio_low", "speed_ratio_high", "changes_kept", "warnings"},
     "trial_errors.py": {"false_keep_ratio", "true_keep_ratio", "median_steps"},
+    "item_cost.py": {"batch_fetch_speedup"},
     "exactness.py": {"sequences", "lost", "doubled", "reordered", "mismatched"},
 }  # fmt: skip
 
