@@ -17,6 +17,7 @@ using Rule = RuleResult (*)(const Features&, const Thresholds&);
 RuleResult input_latency_bound(const Features& features, const Thresholds& thresholds);
 RuleResult input_cpu_bound(const Features& features, const Thresholds& thresholds);
 RuleResult input_single_process(const Features& features, const Thresholds& thresholds);
+RuleResult worker_restart(const Features& features, const Thresholds& thresholds);
 RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds);
 RuleResult host_python(const Features& features, const Thresholds& thresholds);
 
@@ -30,6 +31,7 @@ inline constexpr std::array kRules = {
     RuleEntry{"input_latency_bound", Family::data, input_latency_bound},
     RuleEntry{"input_cpu_bound", Family::data, input_cpu_bound},
     RuleEntry{"input_single_process", Family::data, input_single_process},
+    RuleEntry{"worker_restart", Family::data, worker_restart},
     RuleEntry{"too_few_cpus", Family::resources, too_few_cpus},
     RuleEntry{"host_python", Family::monitoring, host_python},
 };

@@ -51,6 +51,10 @@ struct Thresholds {
   // step.
   double one_worker_reached = 0.5;
 
+  // The first turn of a run may be one of a kind; two agree, six settle it.
+  int32_t min_turns = 2;
+  int32_t full_turns = 6;
+
   // The residual is Python in gaps that the observer itself stretches: below a twentieth it is not
   // named.
   double host_python_ratio = 0.05;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .base import NotPossible, Offer, Remedy
+from .loader_persistent import LoaderPersistent
 from .loader_prefetch import LoaderPrefetch
 from .loader_workers import LoaderWorkers
 from .main_threads import MainThreads
@@ -12,7 +13,8 @@ from .main_threads import MainThreads
 __all__ = ["ALL", "NotPossible", "Offer", "Remedy", "offers"]
 
 ALL: dict[str, Remedy] = {
-    remedy.id: remedy for remedy in (LoaderPrefetch(), LoaderWorkers(), MainThreads())
+    remedy.id: remedy
+    for remedy in (LoaderPrefetch(), LoaderWorkers(), LoaderPersistent(), MainThreads())
 }
 """By id, in the order in which the parts of one compound change are applied (and undone in reverse)."""
 

@@ -92,7 +92,7 @@ TEST_CASE("the table lists every rule once, under the id and family that its fin
   python.user_python_seconds = 0.02;
   std::set<std::string_view> found_ids;
   for (const Features& f : {photographs_without_workers(), photographs_with_workers(),
-                            object_store_without_workers(), python}) {
+                            object_store_without_workers(), short_epochs(), python}) {
     for (const RuleEntry& rule : kRules) {
       const RuleResult result = rule.run(f, kThresholds);
       if (result.verdict != Verdict::found) continue;

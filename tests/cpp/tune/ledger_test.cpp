@@ -33,6 +33,8 @@ TEST_CASE("the recipe is the code that makes a change permanent") {
   CHECK(recipe({workers(0, 2), {"loader_prefetch", 1, 0, 2}, threads(2, 1)}) ==
         "DataLoader(..., num_workers=2, prefetch_factor=2)\ntorch.set_num_threads(1)");
   CHECK(recipe({threads(2, 1)}) == "torch.set_num_threads(1)");
+  CHECK(recipe({{"loader_persistent", 1, 0, 1}}) == "DataLoader(..., persistent_workers=True)");
+  CHECK(describe({{"loader_persistent", 1, 0, 1}}) == "persistent workers 0 -> 1");
   CHECK(recipe({}).empty());
 }
 
