@@ -19,6 +19,7 @@ RuleResult input_cpu_bound(const Features& features, const Thresholds& threshold
 RuleResult input_single_process(const Features& features, const Thresholds& thresholds);
 RuleResult per_row_fetch(const Features& features, const Thresholds& thresholds);
 RuleResult collate_bound(const Features& features, const Thresholds& thresholds);
+RuleResult worker_restart(const Features& features, const Thresholds& thresholds);
 RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds);
 RuleResult host_python(const Features& features, const Thresholds& thresholds);
 
@@ -34,6 +35,7 @@ inline constexpr std::array kRules = {
     RuleEntry{"input_single_process", Family::data, input_single_process},
     RuleEntry{"per_row_fetch", Family::data, per_row_fetch},
     RuleEntry{"collate_bound", Family::data, collate_bound},
+    RuleEntry{"worker_restart", Family::data, worker_restart},
     RuleEntry{"too_few_cpus", Family::resources, too_few_cpus},
     RuleEntry{"host_python", Family::monitoring, host_python},
 };

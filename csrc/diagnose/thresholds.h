@@ -58,6 +58,9 @@ struct Thresholds {
   // Batches timed early stand for all; half a dozen of them are a look, not a measurement.
   double fetch_cost_reached = 0.7;
   double fetch_cost_confidence = 0.8;
+  // The first turn of a run may be one of a kind; two agree, six settle it.
+  int32_t min_turns = 2;
+  int32_t full_turns = 6;
 
   // The residual is Python in gaps that the observer itself stretches: below a twentieth it is not
   // named.

@@ -198,6 +198,7 @@ void Engine::look_locked() {
   features.ranks = state.ranks;
   if (facts != nullptr) {
     features.loader = *facts;
+    features.turn = state.loaders.turn_cost(facts->id);
     if (state.host_sample) features.workers = worker_loads(*state.host_sample, *facts);
   }
   if (state.host_sample) features.host = host_features(*state.host_sample);

@@ -9,7 +9,11 @@ namespace {
 constexpr size_t kMaxGone = 64;
 }
 
-void LoaderBook::set(LoaderFacts facts) { loaders_[facts.id].facts = std::move(facts); }
+void LoaderBook::set(LoaderFacts facts) {
+  Entry& entry = loaders_[facts.id];
+  if (entry.facts.persistent != facts.persistent) entry.turns = TurnBook{};
+  entry.facts = std::move(facts);
+}
 
 void LoaderBook::remove(uint32_t id) {
   const auto found = loaders_.find(id);
@@ -32,6 +36,11 @@ void LoaderBook::remove(uint32_t id) {
 const LoaderFacts* LoaderBook::find(uint32_t id) const {
   const auto found = loaders_.find(id);
   return found == loaders_.end() ? nullptr : &found->second.facts;
+}
+
+std::optional<TurnCost> LoaderBook::turn_cost(uint32_t id) const {
+  const auto found = loaders_.find(id);
+  return found == loaders_.end() ? std::nullopt : found->second.turns.cost();
 }
 
 bool LoaderBook::is_gone(uint32_t id) const {
@@ -59,10 +68,12 @@ std::vector<int32_t> LoaderBook::worker_pids() const {
 }
 
 void LoaderBook::complete(Event& event) {
-  if (event.kind != EventKind::iter_begin && event.kind != EventKind::fetch_end) return;
+  if (event.kind < EventKind::iter_begin || event.kind > EventKind::fetch_end) return;
   const auto found = loaders_.find(event.subject);
   if (found == loaders_.end()) return;
   Entry& entry = found->second;
+  entry.turns.observe(event);
+  if (event.kind == EventKind::iter_end || event.kind == EventKind::fetch_begin) return;
   if (event.kind == EventKind::iter_begin || (event.flags & kFetchBatch) == 0) {
     entry.delivered = 0;
     return;

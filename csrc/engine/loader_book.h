@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "profile/features.h"
+#include "profile/turn_book.h"
 #include "record/event.h"
 #include "report/summary.h"
 
@@ -23,12 +25,16 @@ class LoaderBook {
   std::vector<int32_t> worker_pids() const;
   bool has_workers() const;
 
-  // Fills in the samples of a batch where the loader's facts tell them.
+  // Of a loader, since its workers are persistent or not. Empty before the first turn.
+  std::optional<TurnCost> turn_cost(uint32_t id) const;
+
+  // Fills in the samples of a batch where the loader's facts tell them, and follows its passes.
   void complete(Event& event);
 
  private:
   struct Entry {
     LoaderFacts facts;
+    TurnBook turns;
     int32_t delivered = 0;
     bool gone = false;
   };

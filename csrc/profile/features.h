@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profile/remedy_offer.h"
+#include "profile/turn_cost.h"
 #include "record/phase.h"
 
 namespace gpuutil {
@@ -34,7 +35,7 @@ struct LoaderFacts {
   int32_t batch_size = 0;              // 0 where unknown
   int32_t batches = 0;                 // in one pass; 0 where unknown
   int32_t last_batch_size = 0;         // of the last one; 0 where unknown
-  bool persistent = false;
+  bool persistent = false;             // workers outlive a pass, by the user's setting or by ours
   bool workers_changeable = false;
   std::string workers_reason;          // why not changeable
   std::optional<bool> draws_random;    // whether an item draws from the global generators
@@ -84,6 +85,7 @@ struct Features {
   int32_t ranks = 1;
 
   std::optional<LoaderFacts> loader;    // the one that feeds training
+  std::optional<TurnCost> turn;         // between its passes, under its present settings
   std::vector<WorkerLoad> workers;
   HostFeatures host;
 

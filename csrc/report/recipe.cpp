@@ -28,6 +28,8 @@ std::string loader_argument(const Setting& setting) {
   if (setting.remedy == "loader_batch_fetch" && setting.last == 1) {
     return "batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
   }
+  if (setting.remedy == "loader_persistent")
+    return fmt::format("persistent_workers={}", setting.last > 0 ? "True" : "False");
   return {};
 }
 
@@ -48,12 +50,12 @@ void merge(std::vector<Setting>& settings, const Change& change) {
   }
 }
 
-// DataLoader refuses prefetch_factor without workers.
-void drop_idle_prefetch(std::vector<Setting>& settings) {
-  std::erase_if(settings, [&](const Setting& prefetch) {
-    if (prefetch.remedy != "loader_prefetch") return false;
+// DataLoader refuses prefetch_factor and persistent_workers without workers.
+void drop_idle_settings(std::vector<Setting>& settings) {
+  std::erase_if(settings, [&](const Setting& idle) {
+    if (idle.remedy != "loader_prefetch" && idle.remedy != "loader_persistent") return false;
     return std::any_of(settings.begin(), settings.end(), [&](const Setting& workers) {
-      return workers.remedy == "loader_workers" && workers.subject == prefetch.subject &&
+      return workers.remedy == "loader_workers" && workers.subject == idle.subject &&
              workers.last == 0;
     });
   });
@@ -84,7 +86,7 @@ std::string run_recipe(std::span<const LedgerRow> ledger, std::span<const Loader
     gained *= row->speedup ? row->speedup->mid : 1;
   }
   std::erase_if(settings, [](const Setting& setting) { return setting.first == setting.last; });
-  drop_idle_prefetch(settings);
+  drop_idle_settings(settings);
 
   std::vector<std::string> lines;
   std::map<uint32_t, std::string> arguments;  // by loader

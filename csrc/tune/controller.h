@@ -107,6 +107,10 @@ class Controller {
     Command command;
     Owner owner = Owner::trial;
   };
+  struct Search {
+    LoaderSearch numbers;
+    OfferSearch offers;
+  };
 
   std::optional<Command> send(Owner owner, CommandKind kind, int64_t ledger_id, std::string reason);
   std::optional<Command> next_of_trial(int64_t now_ns);
@@ -170,10 +174,6 @@ class Controller {
   int cores_looks_ = 0;
   RegretBudget regret_;
   Backoff backoff_;
-  struct Search {
-    LoaderSearch numbers;
-    OfferSearch offers;
-  };
   std::map<uint32_t, Search> searches_;
   std::vector<Change> vetoed_;  // taken back by the user: never again unasked
   std::vector<Withheld> withheld_;

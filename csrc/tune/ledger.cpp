@@ -19,6 +19,7 @@ bool overlap(const std::vector<Change>& a, const std::vector<Change>& b) {
 std::string words(std::string_view remedy) {
   if (remedy == "loader_workers") return "workers";
   if (remedy == "loader_prefetch") return "prefetch";
+  if (remedy == "loader_persistent") return "persistent workers";
   std::string text(remedy);
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
@@ -50,6 +51,8 @@ std::string recipe(const std::vector<Change>& changes) {
       loader += ", num_workers=" + value;
     } else if (change.remedy == "loader_prefetch") {
       if (change.to > 0) loader += ", prefetch_factor=" + value;
+    } else if (change.remedy == "loader_persistent") {
+      loader += change.to > 0 ? ", persistent_workers=True" : ", persistent_workers=False";
     } else if (change.remedy == "main_threads") {
       rest += "\ntorch.set_num_threads(" + value + ")";
     } else if (change.remedy == "loader_batch_fetch" && change.to == 1) {

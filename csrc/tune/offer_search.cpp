@@ -19,8 +19,8 @@ Proposal offer_proposal(const Features& features, const RemedyOffer& offer) {
   proposal.exactness = offer.exactness;
   proposal.exactness_reason = offer.exactness_reason;
   proposal.at_epoch_turn = offer.at_epoch_turn;
-  // What workers have in hand was made the old way.
-  proposal.settle_steps = loader.workers * loader.prefetch + 2;
+  // What workers have in hand was made the old way; a pass that began the new way has nothing of the old one.
+  proposal.settle_steps = offer.at_epoch_turn ? 0 : loader.workers * loader.prefetch + 2;
   proposal.cheap_flip = loader.workers == 0 && !offer.at_epoch_turn;
   proposal.burst_from = proposal.burst_to = burst_steps(loader.workers);
   return proposal;

@@ -11,6 +11,8 @@ Relied on, both kinds: `_next_data`, `_sampler_iter`, `_index_sampler`, `_num_yi
 `_base_seed`, the constructor's fields in `payload.Parts`, and the signature of `_worker_loop`;
 without workers `_dataset_fetcher`; with workers the tables that `multi.py` reads and writes,
 `_get_data`, `_try_get_data` and `_try_put_index`.
+To keep workers between passes: that the constructor makes queues, an event and processes through the
+loader's multiprocessing context, and what `handover.py` names of an iterator that has ended well.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import json
 import os
 import sys
 import tokenize
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +71,7 @@ _WORKER_LOOP = [
 def settle() -> None:
     """Finds both answers, for as long as this process lives. Before anything is patched; a few tenths of a millisecond
     on a known torch, some tens of milliseconds once on another one."""
-    for kind in ("single", "multi"):
+    for kind in ("single", "multi", "keep"):
         _answer(kind)
 
 
@@ -80,6 +83,11 @@ def single_problem() -> str | None:
 def multi_problem() -> str | None:
     """The same for iterators with workers."""
     return _answer("multi")
+
+
+def keep_problem() -> str | None:
+    """Why workers cannot be kept between passes; None if they can."""
+    return _answer("keep")
 
 
 def _files() -> str | None:
@@ -123,18 +131,24 @@ def _answer(kind: str) -> str | None:
     if names != _WORKER_LOOP:
         return f"torch {torch.__version__} has another worker loop"
     try:
-        if _files() in _KNOWN_FILES or fingerprint() in _KNOWN:
+        if _files() in _KNOWN_FILES or (kind != "keep" and fingerprint() in _KNOWN):
             return None
     except (OSError, AttributeError, TypeError, tokenize.TokenError):
         pass  # no sources, or other names: the rehearsal will tell
-    return _cached_rehearsal(kind)
+    # Keeping relies on the constructors too, and its rehearsal takes a millisecond.
+    return rehearse(kind) if kind == "keep" else _cached_rehearsal(kind)
 
 
 def rehearse(kind: str) -> str | None:
-    """Runs a toy loader, `single` or `multi`. Starts no process and draws nothing. Returns what
-    went wrong."""
+    """Runs a toy loader, `single`, `multi` or `keep`. Starts no process and draws nothing. Returns
+    what went wrong."""
     try:
-        _rehearse(2 if kind == "multi" else 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two workers may be more than this machine has CPUs
+            if kind == "keep":
+                _rehearse_keeping()
+            else:
+                _rehearse(2 if kind == "multi" else 0)
     except Exception as error:
         return f"a rehearsal on torch {torch.__version__} failed: {error!r}"
     return None
@@ -170,6 +184,37 @@ def _rehearse(workers: int) -> None:
         if served < 10 or next(iterator, None) is not None:
             raise AssertionError(f"served {served} of {length} batches as {before.__name__}")
     live.close()
+
+
+def _rehearse_keeping() -> None:
+    """Three epochs with the same two workers, and the draws of three fresh iterators."""
+    from . import keep
+
+    loader = DataLoader(
+        range(7), batch_size=None, num_workers=2, generator=torch.Generator().manual_seed(1)
+    )
+    draws = torch.Generator().manual_seed(1)
+    context = rehearsal.rehearse(loader, rehearsal.Schedule())
+    keeper = keep.Keeper(loader, checked=True)
+    keeper.wanted = True
+    for turn in range(3):
+        iterator = keeper.reopen(loader)
+        if (iterator is None) != (turn == 0):
+            raise AssertionError(f"pass {turn}: {keeper.problem}")
+        if iterator is None:
+            iterator = DataLoader._get_iterator(loader)
+        keeper.bind(iterator)
+        iterator.__class__ = keep.Rehearsed
+        seed = torch.empty((), dtype=torch.int64).random_(generator=draws).item()
+        got = []
+        with contextlib.suppress(StopIteration):
+            while True:  # not next(): that is no fetch of the user's
+                got.append(int(iterator._next_data()))
+        if got != list(range(7)) or iterator._base_seed != seed:
+            raise AssertionError(f"pass {turn}: wrong batches {got} or another seed")
+    keeper.close()
+    if len(context.processes) != 2 or any(p.is_alive() for p in context.processes):
+        raise AssertionError("workers were started anew, or live on")
 
 
 def _cached_rehearsal(kind: str) -> str | None:

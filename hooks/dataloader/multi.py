@@ -18,6 +18,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from .conveyor import Conveyor, Exhausted, NoWorker, ReadAhead, SamplerFailed, TimedOut
 from .engine import ATTRIBUTE, Engine, HandedBack, SamplerError
+from .keep import KEEP
 from .stock_transport import StockTransport
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class MultiLive(_MultiProcessingDataLoaderIter):
         engine = self.__dict__.get(ATTRIBUTE)
         if engine is not None and not engine.ours:
             return  # a forked copy: ending "its" workers would end the trainer's
+        if engine is not None and engine.belt is not None:
+            self.__dict__.pop(KEEP, None)  # left in the middle: the workers have tasks under way
         with contextlib.suppress(Exception):
             _let_go(self)
         _MultiProcessingDataLoaderIter._shutdown_workers(self)

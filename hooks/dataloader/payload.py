@@ -80,7 +80,7 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-class _Budget(io.RawIOBase):
+class Budget(io.RawIOBase):
     """A write target that hashes, keeps the bytes if asked to, and gives up when over its
     budget."""
 
@@ -112,7 +112,7 @@ def dump(parts: Parts, seconds: float, size: int, keep: bool) -> tuple[bytes, st
         NotPossible: over the budget of `seconds` or `size` bytes, or not picklable, with the
             reason.
     """
-    target = _Budget(seconds, size, keep)
+    target = Budget(seconds, size, keep)
     try:
         _Pickler(target, pickle.HIGHEST_PROTOCOL).dump(parts)
     except NotPossible:

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
 from .hooks.dataloader.batch_fetch import BatchFetch
+from .hooks.dataloader.keep import KEEP, Keeper
 from .hooks.dataloader.live import LiveLoader
 
 
@@ -31,15 +32,21 @@ class WatchedLoader:
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
         self.batch = BatchFetch()
+        self.keeper = Keeper(loader)
         self.refusal: str | None = None
         if not changes and loader._dataset_kind == _DatasetKind.Iterable:
             self.refusal = "the data set is iterable: its items belong to the number of workers"
         self._iterator: weakref.ref[Any] | None = None
         self._told: dict[str, Any] | None = None
 
-    def bind(self, iterator: Any) -> None:
-        """A new iterator, on the thread that consumes it: what was decided for the loader is applied to it."""
+    def bind(self, iterator: Any, fresh: bool = True) -> None:
+        """An iterator, on the thread that consumes it: what was decided for the loader is applied to it.
+
+        Args:
+            fresh: it was made just now.
+        """
         self._iterator = weakref.ref(iterator)
+        self.keeper.bind(iterator, fresh)
         if self.live is not None:
             self.refusal = self.live.supported(iterator)
             if self.refusal is None:
@@ -64,7 +71,7 @@ class WatchedLoader:
         self.live, self.refusal = LiveLoader(loader), None
         iterator = self.iterator()
         if iterator is not None:
-            self.bind(iterator)
+            self.bind(iterator, fresh=False)
 
     def facts(self, loader: DataLoader) -> dict[str, Any]:
         """What the engine's rules and search read; plain values."""
@@ -87,7 +94,7 @@ class WatchedLoader:
             "prefetch": prefetch if workers else 0,
             "batch_size": loader.batch_size or 0,
             **_pass_length(loader),
-            "persistent": bool(loader.persistent_workers),
+            "persistent": bool(loader.persistent_workers) or self.keeper.reusing,
             "workers_changeable": self.refusal is None,
             "workers_reason": self.refusal or "",
             "draws_random": state.draws_random if state is not None else None,
@@ -101,6 +108,7 @@ class WatchedLoader:
         self.batch.close()
         if self.live is not None:
             self.live.close()
+        self.keeper.close()
 
     def tell(self, core: ModuleType) -> None:
         """Hands the facts to the engine if they moved."""
@@ -154,12 +162,17 @@ class LoaderWatch:
         """Whether a loader with this id ever was; a replayed change may name one that is still to come."""
         return identity <= self._latest
 
-    def bind(self, loader: DataLoader, iterator: Any) -> None:
-        """Marks a new iterator with its loader's id and applies what was decided for the loader."""
+    def reopen(self, loader: DataLoader) -> Any:
+        """The iterator of a new pass with the workers of the one before; None where fresh ones have to be started.
+        Raises only what the user's own code raises in it."""
+        return self.watch(loader).keeper.reopen(loader)
+
+    def bind(self, loader: DataLoader, iterator: Any, fresh: bool = True) -> None:
+        """Marks an iterator with its loader's id and applies what was decided for the loader."""
         entry = self.watch(loader)
         iterator._gpuutil_source = entry.id
         self._marked.add(iterator)
-        entry.bind(iterator)
+        entry.bind(iterator, fresh)
         entry.tell(self._core)
         self._looks_left = _FIRST_LOOKS
         if self.unsettled:
@@ -189,7 +202,7 @@ class LoaderWatch:
                 owners = [o for o in gc.get_referrers(holder) if isinstance(o, DataLoader)]
             for owner in owners:
                 if owner.dataset is iterator._dataset:
-                    self.bind(owner, iterator)
+                    self.bind(owner, iterator, fresh=False)
                     return iterator._gpuutil_source
         return 0
 
@@ -210,6 +223,7 @@ class LoaderWatch:
             entry.close()
         for iterator in list(self._marked):
             iterator.__dict__.pop("_gpuutil_source", None)
+            iterator.__dict__.pop(KEEP, None)
         self._by_key.clear()
         self._by_id.clear()
 

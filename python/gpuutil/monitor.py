@@ -95,7 +95,7 @@ class Monitor:
         """Asks for a remedy by hand, whatever the rung; it is done at the next boundary, measured once and kept.
 
         Args:
-            remedy_id: "loader_workers", "loader_prefetch" or "main_threads".
+            remedy_id: "loader_workers", "loader_prefetch", "loader_persistent" or "main_threads".
             value: the number wanted; None takes the one that is predicted to be best.
 
         Returns:

@@ -98,7 +98,7 @@ class Session:
             capability.settle()
             _core.set_callbacks(self._boundary, self._exhausted, self._loaders.resolve)
             self._hook = OptimizerHook(_core)
-            patch_dataloader(_core, self._patches, self._loaders.loader_id, self._bind)
+            patch_dataloader(_core, self._patches, self._loaders.loader_id, self._bind, self._reopen)
             if self._folder is not None:
                 self._writer = Writer()
         except BaseException:
@@ -131,6 +131,10 @@ class Session:
                 self._loaders.bind(loader, iterator)
         except Exception as error:
             self._fail(error)
+
+    def _reopen(self, loader: Any) -> Any:
+        """A new pass with the workers of the one before, or None. An error in it is the user's own."""
+        return self._loaders.reopen(loader) if self.active else None
 
     def _boundary(self, where: str, subject: Any) -> None:
         if not self.active:

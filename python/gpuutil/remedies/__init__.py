@@ -6,6 +6,7 @@ from typing import Any
 
 from .base import NotPossible, Offer, Remedy
 from .loader_batch_fetch import LoaderBatchFetch
+from .loader_persistent import LoaderPersistent
 from .loader_prefetch import LoaderPrefetch
 from .loader_workers import LoaderWorkers
 from .main_threads import MainThreads
@@ -14,7 +15,13 @@ __all__ = ["ALL", "NotPossible", "Offer", "Remedy", "offers"]
 
 ALL: dict[str, Remedy] = {
     remedy.id: remedy
-    for remedy in (LoaderBatchFetch(), LoaderPrefetch(), LoaderWorkers(), MainThreads())
+    for remedy in (
+        LoaderBatchFetch(),
+        LoaderPrefetch(),
+        LoaderWorkers(),
+        LoaderPersistent(),
+        MainThreads(),
+    )
 }
 """By id, in the order in which the parts of one compound change are applied (and undone in reverse)."""
 

@@ -93,7 +93,7 @@ TEST_CASE("the table lists every rule once, under the id and family that its fin
   std::set<std::string_view> found_ids;
   for (const Features& f : {photographs_without_workers(), photographs_with_workers(),
                             object_store_without_workers(), python, rows_one_by_one(),
-                            arrays_put_together()}) {
+                            arrays_put_together(), short_epochs()}) {
     for (const RuleEntry& rule : kRules) {
       const RuleResult result = rule.run(f, kThresholds);
       if (result.verdict != Verdict::found) continue;

@@ -31,6 +31,15 @@ Features any_features(std::mt19937& random) {
   f.workers.assign(static_cast<size_t>(f.loader->workers), {});
   for (WorkerLoad& worker : f.workers) worker = {7, maybe(0, 2), maybe(0, 1)};
   f.loader->fetch = {maybe(0, 0.1), maybe(0, 0.1), maybe(0, 0.1), maybe(0, 0.1)};
+  f.loader->user_workers = static_cast<int32_t>(random() % 5);
+  if (random() % 5 == 0) {
+    f.turn.reset();
+  } else {
+    f.turn->turns = static_cast<int32_t>(random() % 9);
+    f.turn->epoch_seconds = random() % 20 == 0 ? 0 : pick(random, 1e-3, 60);
+    f.turn->iter_seconds = pick(random, 0, 5);
+    f.turn->first_fetch_seconds = pick(random, 0, 5);
+  }
   if (random() % 20 == 0) f.loader.reset();
   f.host.cpu_budget_cores = maybe(0, 8);
   f.host.own_cores = maybe(0, 4);

@@ -158,3 +158,34 @@ TEST_CASE("loader book: a loader that is gone stays known, but cannot be changed
   }
   CHECK(book.names().size() <= 65);
 }
+
+TEST_CASE("loader book: turns are told apart by loader, and forgotten when workers begin to persist") {
+  LoaderBook book;
+  LoaderFacts facts;
+  facts.id = 1;
+  book.set(facts);
+  facts.id = 2;
+  book.set(facts);
+  int64_t now_ns = 1;
+  const auto pass = [&](uint32_t loader) {
+    for (const EventKind kind : {EventKind::iter_begin, EventKind::iter_end, EventKind::fetch_begin,
+                                 EventKind::fetch_end}) {
+      Event event;
+      event.time_ns = now_ns += 1'000'000;
+      event.kind = kind;
+      event.subject = loader;
+      event.flags = kind == EventKind::fetch_end ? kFetchBatch : 0;
+      book.complete(event);
+    }
+  };
+  for (int i = 0; i < 3; ++i) pass(1);
+  pass(2);
+  REQUIRE(book.turn_cost(1));
+  CHECK(book.turn_cost(1)->turns == 2);
+  CHECK(!book.turn_cost(2));
+  CHECK(!book.turn_cost(3));
+  facts.id = 1;
+  facts.persistent = true;
+  book.set(facts);
+  CHECK(!book.turn_cost(1));
+}

@@ -70,6 +70,12 @@ TEST_CASE("no prefetch_factor without workers: DataLoader refuses it") {
   CHECK(text.find("prefetch_factor") == std::string::npos);
 }
 
+TEST_CASE("workers that were kept are one word in the recipe") {
+  const std::vector<LedgerRow> ledger = {row_of(1, {{"loader_persistent", 1, 0, 1}})};
+  CHECK(run_recipe(ledger, kLoaders, "").find(
+            "DataLoader(..., persistent_workers=True)  # PhotoDataset") != std::string::npos);
+}
+
 TEST_CASE(
     "a remedy without a line of code is a comment, and a loader without a name has a number") {
   const std::vector<LedgerRow> ledger = {row_of(1, {{"gc_limit", 0, 0, 1}}),

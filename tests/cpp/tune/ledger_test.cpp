@@ -37,6 +37,8 @@ TEST_CASE("the recipe is the code that makes a change permanent") {
         "DataLoader(..., batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last))");
   CHECK(recipe({{"loader_batch_fetch", 1, 0, 2}}) ==
         "# collate_fn: one numpy.stack a field instead of one tensor a sample");
+  CHECK(recipe({{"loader_persistent", 1, 0, 1}}) == "DataLoader(..., persistent_workers=True)");
+  CHECK(describe({{"loader_persistent", 1, 0, 1}}) == "persistent workers 0 -> 1");
   CHECK(recipe({}).empty());
 }
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler, get_worker_info
 
@@ -120,3 +121,44 @@ def bound(live: LiveLoader, loader: DataLoader) -> Any:
     iterator = iter(loader)
     live.bind(iterator)
     return iterator
+
+
+class Noisy(Dataset):
+    """Item i is (i, what five generators and the worker's record say there, the worker's process)."""
+
+    def __init__(self, length: int = 24, seconds: float = 0.0) -> None:
+        self.length, self.seconds, self.offset = length, seconds, 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> Any:
+        if self.seconds:
+            time.sleep(self.seconds)
+        info = get_worker_info()
+        drawn = (
+            torch.rand(()).item(),
+            random.random(),
+            float(numpy.random.rand()),
+            torch.initial_seed() % 1_000_003,
+            info.seed % 1_000_003 if info is not None else 0,
+        )
+        return torch.tensor([index + self.offset, *drawn, os.getpid()], dtype=torch.float64)
+
+
+class Eager(Sampler):
+    """Draws its order at `iter()`, from every generator that it can reach."""
+
+    def __init__(self, length: int, seed: int) -> None:
+        self.length, self.own = length, random.Random(seed)
+        self.calls = 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[int]:
+        self.calls += 1
+        order = torch.randperm(self.length).tolist()
+        random.shuffle(order)
+        self.own.shuffle(order)
+        return iter(order)
