@@ -52,6 +52,11 @@ std::string recipe(const std::vector<Change>& changes) {
       if (change.to > 0) loader += ", prefetch_factor=" + value;
     } else if (change.remedy == "main_threads") {
       rest += "\ntorch.set_num_threads(" + value + ")";
+    } else if (change.remedy == "worker_affinity") {
+      rest += "\n# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs";
+    } else if (change.remedy == "fd_limit") {
+      rest += "\nresource.setrlimit(resource.RLIMIT_NOFILE, (" + value +
+          ", resource.getrlimit(resource.RLIMIT_NOFILE)[1]))";
     } else {
       rest += "\n# " + change.remedy + ": " + value;
     }

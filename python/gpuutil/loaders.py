@@ -12,10 +12,12 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
+from .hooks.dataloader import observed
 from .hooks.dataloader.live import LiveLoader
 
 
 _FIRST_LOOKS = 8  # boundaries after the start of a pass
+_BATCH_LOOKS = 8  # at batches that wait, for how large they are
 
 
 class WatchedLoader:
@@ -30,6 +32,10 @@ class WatchedLoader:
         self.name = f"{type(loader.dataset).__name__} loader"
         self.live = LiveLoader(loader) if changes else None
         self.refusal: str | None = None
+        self._batch_bytes: int | None = None
+        self._batch_looks = _BATCH_LOOKS
+        self.restless = False
+        """Something in force wants to see the workers of each pass once they have begun."""
         if not changes and loader._dataset_kind == _DatasetKind.Iterable:
             self.refusal = "the data set is iterable: its items belong to the number of workers"
         self._iterator: weakref.ref[Any] | None = None
@@ -47,6 +53,19 @@ class WatchedLoader:
         """The iterator of the pass that began last, or None."""
         return self._iterator() if self._iterator is not None else None
 
+    def worker_pids(self) -> list[int]:
+        """Every worker process of this loader that runs now: torch's own, also of a loader left alone, and ours."""
+        added = self.live.state.worker_pids if self.live is not None else ()
+        return observed.pids_of(observed.worker_pids(self.iterator()), added)
+
+    def _look_at_batches(self) -> int | None:
+        if self._batch_looks > 0:
+            size = observed.batch_bytes(self.iterator())
+            if size is not None:
+                self._batch_looks -= 1
+                self._batch_bytes = max(size, self._batch_bytes or 0)
+        return self._batch_bytes
+
     def allow_changes(self, loader: DataLoader) -> None:
         """From observing to changing, asked for by hand. On the thread that consumes the loader."""
         if self.live is not None:
@@ -61,13 +80,8 @@ class WatchedLoader:
         state = self.live.state if self.live is not None else None
         workers = loader.num_workers
         prefetch = loader.prefetch_factor or 0
-        pids: list[int] = []
         if state is not None and self.refusal is None:
-            workers, prefetch, pids = (
-                state.workers_active,
-                state.prefetch,
-                list(state.worker_pids),
-            )
+            workers, prefetch = state.workers_active, state.prefetch
         return {
             "id": self.id,
             "name": self.name,
@@ -81,7 +95,8 @@ class WatchedLoader:
             "workers_changeable": self.refusal is None,
             "workers_reason": self.refusal or "",
             "draws_random": state.draws_random if state is not None else None,
-            "worker_pids": pids,
+            "worker_pids": self.worker_pids(),
+            "batch_bytes": self._look_at_batches(),
             "offers": [dataclasses.asdict(offer) for offer in self._offers(self, loader)],
         }
 
@@ -145,6 +160,8 @@ class LoaderWatch:
         entry.bind(iterator)
         entry.tell(self._core)
         self._looks_left = _FIRST_LOOKS
+        if entry.restless:
+            self._looks_left += 2 * loader.num_workers  # a fetch and a step for each worker's first batch
         if self.unsettled:
             self._core.ask_for_attention()
 
@@ -183,9 +200,11 @@ class LoaderWatch:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the first fetches are still showing if items draw random numbers, which decides what is allowed."""
+        """Whether the first fetches are still showing what decides: if items draw random numbers, how workers pin
+        themselves."""
         return self._looks_left > 0 and any(
-            entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None
+            entry.restless
+            or (entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None)
             for entry in list(self._by_id.values())
         )
 

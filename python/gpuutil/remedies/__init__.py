@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .base import NotPossible, Offer, Remedy
+from .fd_limit import FdLimit
 from .loader_prefetch import LoaderPrefetch
 from .loader_workers import LoaderWorkers
 from .main_threads import MainThreads
+from .worker_affinity import WorkerAffinity
 
 __all__ = ["ALL", "NotPossible", "Offer", "Remedy", "offers"]
 
 ALL: dict[str, Remedy] = {
-    remedy.id: remedy for remedy in (LoaderPrefetch(), LoaderWorkers(), MainThreads())
+    remedy.id: remedy
+    for remedy in (LoaderPrefetch(), LoaderWorkers(), WorkerAffinity(), FdLimit(), MainThreads())
 }
 """By id, in the order in which the parts of one compound change are applied (and undone in reverse)."""
 

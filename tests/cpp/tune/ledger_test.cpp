@@ -33,6 +33,10 @@ TEST_CASE("the recipe is the code that makes a change permanent") {
   CHECK(recipe({workers(0, 2), {"loader_prefetch", 1, 0, 2}, threads(2, 1)}) ==
         "DataLoader(..., num_workers=2, prefetch_factor=2)\ntorch.set_num_threads(1)");
   CHECK(recipe({threads(2, 1)}) == "torch.set_num_threads(1)");
+  CHECK(recipe({{"fd_limit", 0, 1024, 65536}}) ==
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))");
+  CHECK(recipe({{"worker_affinity", 1, 0, 1}}) ==
+        "# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs");
   CHECK(recipe({}).empty());
 }
 
