@@ -115,6 +115,8 @@ RemedyOffer remedy_offer(const py::dict& values) {
   offer.exactness_reason = values["exactness_reason"].cast<std::string>();
   offer.at_epoch_turn = values["at_epoch_turn"].cast<bool>();
   offer.refusal = values["refusal"].cast<std::string>();
+  offer.protective = values["protective"].cast<bool>();
+  offer.of_process = values["of_process"].cast<bool>();
   return offer;
 }
 
@@ -166,6 +168,7 @@ void bind_facts(py::module_& module) {
       [](uint32_t id, std::string name, bool iterable, int32_t workers, int32_t user_workers, int32_t prefetch,
          int32_t batch_size, int32_t batches, int32_t last_batch_size, bool persistent, bool workers_changeable, std::string workers_reason,
          std::optional<bool> draws_random, std::vector<int32_t> worker_pids, const py::dict& fetch,
+         std::optional<int64_t> batch_bytes,
          const py::list& offers) {
         LoaderFacts facts;
         facts.id = id;
@@ -183,6 +186,7 @@ void bind_facts(py::module_& module) {
         facts.draws_random = draws_random;
         facts.worker_pids = std::move(worker_pids);
         facts.fetch = fetch_cost(fetch);
+        facts.batch_bytes = batch_bytes;
         for (const py::handle& offer : offers) facts.offers.push_back(remedy_offer(py::reinterpret_borrow<py::dict>(offer)));
         py::gil_scoped_release release;
         engine().set_loader(std::move(facts));
@@ -191,7 +195,7 @@ void bind_facts(py::module_& module) {
       py::arg("user_workers"), py::arg("prefetch"), py::arg("batch_size"), py::arg("batches"),
       py::arg("last_batch_size"), py::arg("persistent"),
       py::arg("workers_changeable"), py::arg("workers_reason"), py::arg("draws_random"), py::arg("worker_pids"),
-      py::arg("fetch"), py::arg("offers"));
+      py::arg("fetch"), py::arg("batch_bytes"), py::arg("offers"));
   module.def("remove_loader", [](uint32_t id) {
     py::gil_scoped_release release;
     if (current != nullptr) current->remove_loader(id);
@@ -263,7 +267,8 @@ PYBIND11_MODULE(_core, module) {
       "start",
       [](const std::string& apply, int32_t ranks, int32_t startup_steps, double period_seconds,
          double host_period_seconds, double start_credit_seconds, double regret_ratio, int32_t max_workers,
-         bool device_is_host, int32_t main_threads, const std::string& stop_file, const std::string& log_dir,
+         bool device_is_host, int32_t main_threads, int32_t inherited_cpus,
+         const std::string& stop_file, const std::string& log_dir,
          const std::string& environment, const std::vector<std::string>& missing,
          const std::optional<std::vector<std::tuple<std::string, uint32_t, int64_t, int64_t>>>& replay,
          const std::string& version,
@@ -279,6 +284,7 @@ PYBIND11_MODULE(_core, module) {
         options.max_workers = max_workers;
         options.device_is_host = device_is_host;
         options.main_threads = main_threads;
+        options.inherited_cpus = inherited_cpus;
         options.stop_file = stop_file;
         options.log_dir = log_dir;
         options.environment_json = environment;
@@ -297,7 +303,8 @@ PYBIND11_MODULE(_core, module) {
       },
       py::kw_only(), py::arg("apply"), py::arg("ranks"), py::arg("startup_steps"), py::arg("period_seconds"),
       py::arg("host_period_seconds"), py::arg("start_credit_seconds"), py::arg("regret_ratio"),
-      py::arg("max_workers"), py::arg("device_is_host"), py::arg("main_threads"), py::arg("stop_file"),
+      py::arg("max_workers"), py::arg("device_is_host"), py::arg("main_threads"), py::arg("inherited_cpus"),
+      py::arg("stop_file"),
       py::arg("log_dir"), py::arg("environment"), py::arg("missing"), py::arg("replay"), py::arg("version"),
       py::arg("torch_version"), py::arg("python_version"), py::arg("rank"));
   // Ends the engine's thread. The engine stays readable until the next start.

@@ -35,6 +35,13 @@ CpuSet CpuSet::intersect(const CpuSet& other) const {
   return both;
 }
 
+CpuSet CpuSet::unite(const CpuSet& other) const {
+  CpuSet all = words_.size() >= other.words_.size() ? *this : other;
+  const CpuSet& less = words_.size() >= other.words_.size() ? other : *this;
+  for (size_t i = 0; i < less.words_.size(); ++i) all.words_[i] |= less.words_[i];
+  return all;
+}
+
 std::string CpuSet::to_list() const {
   std::string list;
   const int32_t end = static_cast<int32_t>(words_.size() * 64);
@@ -73,7 +80,20 @@ Reading<CpuSet> read_online_cpus(FileReader& reader) {
   return text ? parse_cpu_list(*text) : text.unknown();
 }
 
+Reading<CpuSet> allowed_cpus(const Reading<CpuSet>& online, const Reading<CpuSet>& cpuset) {
+  if (!cpuset || cpuset->empty()) return online;
+  if (!online) return cpuset;
+  CpuSet both = cpuset->intersect(*online);
+  if (both.empty()) return cpuset;  // numbered anew, see read_affinity
+  return both;
+}
+
 Reading<CpuSet> read_affinity(FileReader& reader, int32_t pid) {
+  const Reading<CpuSet> online = read_online_cpus(reader);
+  return read_affinity(reader, pid, online);
+}
+
+Reading<CpuSet> read_affinity(FileReader& reader, int32_t pid, const Reading<CpuSet>& online) {
   const ProcPath path(pid, 0, "status");
   const Reading<std::string_view> text = reader.read(path);
   if (!text) return text.unknown();
@@ -83,7 +103,6 @@ Reading<CpuSet> read_affinity(FileReader& reader, int32_t pid) {
   }
   Reading<CpuSet> mask = parse_cpu_list(*list);
   if (!mask) return mask;
-  const Reading<CpuSet> online = read_online_cpus(reader);
   if (!online) return mask;
   CpuSet usable = mask->intersect(*online);
   // Nothing in common: a container that shows CPUs numbered anew beside a mask with the host's

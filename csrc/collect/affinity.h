@@ -21,6 +21,7 @@ class CpuSet {
   int32_t count() const;
   bool empty() const { return count() == 0; }
   CpuSet intersect(const CpuSet& other) const;
+  CpuSet unite(const CpuSet& other) const;
   std::string to_list() const;
   bool operator==(const CpuSet& other) const { return to_list() == other.to_list(); }
 
@@ -34,9 +35,14 @@ Reading<CpuSet> parse_cpu_list(std::string_view text);
 // CPUs that are switched on: /sys/devices/system/cpu/online.
 Reading<CpuSet> read_online_cpus(FileReader& reader);
 
+// CPUs that could be ours if nobody narrowed our mask: those that are switched on and in the CPU set
+// of our control group.
+Reading<CpuSet> allowed_cpus(const Reading<CpuSet>& online, const Reading<CpuSet>& cpuset);
+
 // The CPUs that the main thread of `pid` (0: our own process) may run on and that are switched on:
 // the mask in /proc/PID/status also names CPUs that do not exist. New threads and forked workers
 // inherit the mask of the thread that makes them.
 Reading<CpuSet> read_affinity(FileReader& reader, int32_t pid = 0);
+Reading<CpuSet> read_affinity(FileReader& reader, int32_t pid, const Reading<CpuSet>& online);
 
 }  // namespace gpuutil

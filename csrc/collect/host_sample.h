@@ -6,8 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "collect/affinity.h"
 #include "collect/cpu_budget.h"
 #include "collect/cpu_shares.h"
+#include "collect/descriptors.h"
 #include "collect/memory_budget.h"
 #include "collect/reading.h"
 #include "collect/worker_watch.h"
@@ -22,6 +24,7 @@ struct WorkerSample {
   std::optional<int32_t> threads;
   Reading<int64_t> rss_bytes;            // includes pages shared with the parent
   Reading<double> run_queue_wait_ratio;  // of the time in which it could run
+  Reading<CpuSet> cpus;                  // that its main thread may run on
 };
 
 // Shares of the interval in which at least one task waited.
@@ -35,6 +38,7 @@ struct HostSample {
   int64_t time_ns = 0;                     // of CLOCK_MONOTONIC, as given
   std::optional<double> interval_seconds;  // nothing in the first sample: it has no rates
   CpuBudget cpu_budget;
+  Reading<CpuSet> allowed_cpus;            // switched on and in the CPU set of our group
   CpuShares cpu;
   std::vector<WorkerSample> workers;       // as asked for, in that order
   int32_t other_children = 0;              // living descendants that are no workers
@@ -45,6 +49,8 @@ struct HostSample {
   PressureSample cgroup_pressure;  // of our own group
   MemoryBudget memory;
   Reading<int64_t> rss_bytes;  // of our own process
+  Reading<ShmSpace> shm;
+  Reading<Descriptors> descriptors;
 };
 
 }  // namespace gpuutil

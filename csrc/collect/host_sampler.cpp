@@ -60,7 +60,11 @@ HostSample HostSampler::read(int64_t time_ns, const std::vector<int32_t>& worker
   Last now = read_now(time_ns, worker_pids);
   follow_cgroup();
   sample.cpu_budget = read_cpu_budget(reader_, cgroups_);
+  const Reading<CpuSet> online = read_online_cpus(reader_);
+  sample.allowed_cpus = allowed_cpus(online, read_cgroup_cpuset(reader_, cgroups_.cpuset));
   sample.memory = read_memory_budget(reader_, cgroups_);
+  sample.shm = read_shm_space(reader_, options_.stat_filesystem);
+  sample.descriptors = read_descriptors(reader_);
   sample.rss_bytes = read_rss_bytes(reader_, 0);
   now.cgroup = sample.cpu_budget.cgroup;
   now.machine_pressure = read_system_pressure(reader_);
@@ -85,7 +89,7 @@ HostSample HostSampler::read(int64_t time_ns, const std::vector<int32_t>& worker
   fill_rates(now, use, sample);
   std::vector<int32_t> alive;
   for (const int32_t pid : worker_pids) {
-    sample.workers.push_back(worker_sample(now, use, pid));
+    sample.workers.push_back(worker_sample(now, use, online, pid));
     if (sample.workers.back().alive) alive.push_back(pid);
   }
   watch_.keep_only(alive);
@@ -178,7 +182,8 @@ void HostSampler::fill_rates(const Last& now, const Reading<TreeUse>& use,
                  complete, options_.jiffies_per_second);
 }
 
-WorkerSample HostSampler::worker_sample(const Last& now, const Reading<TreeUse>& use, int32_t pid) {
+WorkerSample HostSampler::worker_sample(const Last& now, const Reading<TreeUse>& use,
+                                        const Reading<CpuSet>& online, int32_t pid) {
   WorkerSample worker;
   worker.pid = pid;
   worker.cores =
@@ -202,10 +207,12 @@ WorkerSample HostSampler::worker_sample(const Last& now, const Reading<TreeUse>&
     watch_.add(process->stat);
     worker.rss_bytes = read_rss_bytes(reader_, pid);
     worker.run_queue_wait_ratio = queue_wait(now, pid);
+    worker.cpus = read_affinity(reader_, pid, online);
   } else {
     const Unknown gone{ReadState::absent, "worker " + std::to_string(pid) + " ended"};
     worker.rss_bytes = gone;
     worker.run_queue_wait_ratio = gone;
+    worker.cpus = gone;
   }
   worker.states = watch_.take(pid);
   return worker;

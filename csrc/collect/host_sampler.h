@@ -11,6 +11,7 @@
 #include "collect/cgroup_path.h"
 #include "collect/file_reader.h"
 #include "collect/host_sample.h"
+#include "collect/memory_budget.h"
 #include "collect/pressure.h"
 #include "collect/process_tree.h"
 #include "collect/worker_watch.h"
@@ -21,6 +22,7 @@ struct HostSamplerOptions {
   std::string root = "/";
   int32_t pid = 0;                 // of this process, as the caller knows it; 0: getpid()
   int64_t jiffies_per_second = 0;  // 0: sysconf(_SC_CLK_TCK)
+  StatFilesystem stat_filesystem = ::statvfs;
 };
 
 class HostSampler {
@@ -56,7 +58,8 @@ class HostSampler {
   Reading<ProcessTree> read_tree(const std::vector<int32_t>& worker_pids);
   std::vector<Queues> read_queues(const ProcessTree& tree);
   void fill_rates(const Last& now, const Reading<TreeUse>& use, HostSample& sample) const;
-  WorkerSample worker_sample(const Last& now, const Reading<TreeUse>& use, int32_t pid);
+  WorkerSample worker_sample(const Last& now, const Reading<TreeUse>& use,
+                             const Reading<CpuSet>& online, int32_t pid);
   Reading<double> queue_wait(const Last& now, int32_t pid) const;
   // Why there are no rates yet.
   Unknown no_rates() const;

@@ -8,8 +8,10 @@ namespace gpuutil {
 
 void rank_findings(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(b.gain_ratio.low, b.confidence, a.id) <
-           std::tie(a.gain_ratio.low, a.confidence, b.id);
+    const Severity a_severity = severity(a);
+    const Severity b_severity = severity(b);
+    return std::tie(b_severity, b.gain_ratio.low, b.confidence, a.id) <
+           std::tie(a_severity, a.gain_ratio.low, a.confidence, b.id);
   });
 }
 

@@ -21,7 +21,7 @@ struct NotMeasured {
 };
 
 struct Diagnosis {
-  std::vector<Finding> findings;  // by the low end of the gain, ties by confidence, then by id
+  std::vector<Finding> findings;  // by severity and the low end of the gain, ties by confidence, then by id
   std::vector<NotMeasured> not_measured;  // in the order of the table
   std::vector<std::string> clear;         // looked, and found nothing
 };

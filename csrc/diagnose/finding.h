@@ -1,6 +1,7 @@
 // One cause, with its evidence and what removing it would save (DESIGN 4, 10, 11).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,13 +44,18 @@ struct Finding {
   double confidence = 0;    // 0..1
   std::vector<std::string> remedies;  // ids, best first
   std::string advice;       // what a person can do where no remedy applies
+  // Where it is a danger to the run and not time lost, the gain says nothing of how bad it is.
+  Severity at_least = Severity::info;
 };
 
-// info below 0.02 of the step, warning from there, critical from 0.2 (of the low end).
+// info below 0.02 of the step, warning from there, critical from 0.2 (of the low end); never below
+// what the finding itself asks for.
 inline Severity severity(const Finding& finding) {
-  if (finding.gain_ratio.low >= 0.2) return Severity::critical;
-  if (finding.gain_ratio.low >= 0.02) return Severity::warning;
-  return Severity::info;
+  const double low = finding.gain_ratio.low;
+  const Severity by_gain = low >= 0.2    ? Severity::critical
+                           : low >= 0.02 ? Severity::warning
+                                         : Severity::info;
+  return std::max(by_gain, finding.at_least);
 }
 
 constexpr std::string_view severity_name(Severity value) {

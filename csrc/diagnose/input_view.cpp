@@ -13,20 +13,6 @@ namespace {
 
 constexpr int32_t kMostWorkers = 32;  // no advice beyond it: memory decides there, not a formula
 
-// Workers' CPU: the total where it was measured, else the sum over those that could be read.
-std::optional<double> worker_cores(const Features& features) {
-  if (features.host.worker_cores) return features.host.worker_cores;
-  double sum = 0;
-  size_t read = 0;
-  for (const WorkerLoad& worker : features.workers) {
-    if (!worker.cores) continue;
-    sum += *worker.cores;
-    ++read;
-  }
-  if (read == 0 || read != features.workers.size()) return std::nullopt;
-  return sum;
-}
-
 std::optional<double> mean_waiting_ratio(const Features& features) {
   double sum = 0;
   size_t read = 0;
@@ -41,17 +27,47 @@ std::optional<double> mean_waiting_ratio(const Features& features) {
 
 }  // namespace
 
+std::string steps_missing(const Features& features, const Thresholds& thresholds) {
+  if (features.steps < thresholds.min_steps) {
+    return fmt::format("{} comparable steps seen, {} needed", features.steps, thresholds.min_steps);
+  }
+  if (!(features.step_seconds_p50 > 0)) return "step time not measured";
+  return {};
+}
+
+double steps_evidence(const Features& features, const Thresholds& thresholds) {
+  return evidence_weight(static_cast<double>(features.steps),
+                         static_cast<double>(thresholds.min_steps),
+                         static_cast<double>(thresholds.full_steps));
+}
+
+std::optional<double> worker_cores(const Features& features) {
+  if (!features.loader || features.loader->workers == 0) return 0;
+  if (features.host.worker_cores) return features.host.worker_cores;
+  double sum = 0;
+  size_t read = 0;
+  for (const WorkerLoad& worker : features.workers) {
+    if (!worker.cores) continue;
+    sum += *worker.cores;
+    ++read;
+  }
+  if (read == 0 || read != features.workers.size()) return std::nullopt;
+  return sum;
+}
+
+double reachable_cores(const HostFeatures& host) {
+  double cores = host.mask_cores.value_or(host.cpu_budget_cores.value_or(0));
+  if (host.inherited_cores) {
+    const double allowed = host.allowed_cores.value_or(*host.inherited_cores);
+    cores = std::max(cores, std::min(*host.inherited_cores, allowed));
+  }
+  return std::min(cores, host.quota_cores.value_or(cores));
+}
+
 InputView view_input(const Features& features, const Thresholds& thresholds) {
   InputView input;
-  if (features.steps < thresholds.min_steps) {
-    input.missing =
-        fmt::format("{} comparable steps seen, {} needed", features.steps, thresholds.min_steps);
-    return input;
-  }
-  if (!(features.step_seconds_p50 > 0)) {
-    input.missing = "step time not measured";
-    return input;
-  }
+  input.missing = steps_missing(features, thresholds);
+  if (!input.missing.empty()) return input;
   if (!features.loader) {
     input.missing = "no DataLoader seen: input made by the loop itself is not told apart";
     return input;
@@ -69,8 +85,7 @@ InputView view_input(const Features& features, const Thresholds& thresholds) {
 
   // Never data loading before the CPU budget is known: one core or a quota looks exactly like a
   // slow data set.
-  const std::optional<double> workers =
-      input.workers > 0 ? worker_cores(features) : std::optional<double>(0);
+  const std::optional<double> workers = worker_cores(features);
   if (!features.host.cpu_budget_cores || !(*features.host.cpu_budget_cores > 0)) {
     input.missing = "CPU budget not known: too few CPUs would look the same";
   } else if (!features.host.own_cores) {
@@ -89,9 +104,13 @@ InputView view_input(const Features& features, const Thresholds& thresholds) {
   input.budget_gain_ratio = std::max(0.0, 1 - input.used_cores / input.budget_cores);
   input.crowded_gain_ratio = left > input.used_cores ? 1 - input.used_cores / left : 0;
 
-  input.evidence = evidence_weight(static_cast<double>(features.steps),
-                                   static_cast<double>(thresholds.min_steps),
-                                   static_cast<double>(thresholds.full_steps));
+  if (features.worker_mask_cores && input.workers > 0) {
+    const double mask = *features.worker_mask_cores;
+    input.held_by_mask = *workers >= thresholds.budget_used_ratio * mask &&
+                         mask < std::min<double>(input.workers, reachable_cores(features.host));
+  }
+
+  input.evidence = steps_evidence(features, thresholds);
   if (!input.crowding_known) input.evidence *= 0.9;
   return input;
 }
@@ -153,6 +172,26 @@ InputNature input_nature(const Features& features, const Thresholds& thresholds)
   return nature;
 }
 
+InputWait view_input_wait(const Features& features, const Thresholds& thresholds, InputWork work) {
+  InputWait wait;
+  wait.input = view_input(features, thresholds);
+  if (!wait.input.missing.empty()) {
+    wait.ended = not_measured(wait.input.missing);
+    return wait;
+  }
+  if (!wait.input.waits) {
+    wait.ended = clear();
+    return wait;
+  }
+  wait.nature = input_nature(features, thresholds);
+  if (!wait.nature.cpu_share) {
+    wait.ended = not_measured(wait.nature.missing);
+  } else if ((*wait.nature.cpu_share >= thresholds.cpu_work_share) != (work == InputWork::computes)) {
+    wait.ended = clear();
+  }
+  return wait;
+}
+
 GainRange overlap_gain(const InputView& input, double reached, double most) {
   const double high = std::min(input.wait_ratio, input.budget_gain_ratio);
   const double low = reached * std::min({input.wait_ratio, input.crowded_gain_ratio, most});
@@ -205,7 +244,7 @@ void add_budget_evidence(const InputView& input, std::vector<Evidence>& evidence
 void add_alternatives_evidence(const InputView& input, std::vector<Evidence>& evidence) {
   evidence.push_back(
       {"shared_wait_ratio", input.wait_ratio,
-       "the input_* findings and too_few_cpus speak of this same wait: their gains are "
+       "other findings on input and on this job's CPUs speak of this same time: their gains are "
        "alternatives, not a sum"});
 }
 

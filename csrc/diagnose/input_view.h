@@ -2,6 +2,7 @@
 // behind the wait computes or sleeps, and what this job's CPUs allow at best. Pure; any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,8 @@ struct InputView {
 
   double used_cores = 0;  // this process and the workers
   double budget_cores = 0;
+  // The workers fill the CPUs that their own masks leave them, fewer than they could use.
+  bool held_by_mask = false;
   double crowding_cores = 0;  // what others take of the budget; 0 where unknown
   bool crowding_known = false;
 
@@ -36,6 +39,18 @@ struct InputView {
 
 InputView view_input(const Features& features, const Thresholds& thresholds);
 
+// What rules on steps say where they cannot speak yet; empty where they can.
+std::string steps_missing(const Features& features, const Thresholds& thresholds);
+double steps_evidence(const Features& features, const Thresholds& thresholds);  // 0.5..1
+
+// CPU of the loader's workers: the total where it was measured, else the sum over those that could be
+// read, if they all could. 0 without workers.
+std::optional<double> worker_cores(const Features& features);
+
+// CPUs that this job could use if no mask of ours were narrower than what the process came with; 0
+// where nothing is known.
+double reachable_cores(const HostFeatures& host);
+
 // Whether the input work computes (1) or sleeps (0).
 struct InputNature {
   std::optional<double> cpu_share;
@@ -45,6 +60,15 @@ struct InputNature {
 };
 
 InputNature input_nature(const Features& features, const Thresholds& thresholds);
+
+// How every rule begins that speaks of a wait for one kind of work.
+enum class InputWork : uint8_t { computes, sleeps };
+struct InputWait {
+  std::optional<RuleResult> ended;  // not such a wait, or nobody can tell: the rule's answer
+  InputView input;
+  InputNature nature;
+};
+InputWait view_input_wait(const Features& features, const Thresholds& thresholds, InputWork work);
 
 // The share saved by a remedy that overlaps input with training and reaches the given part of the
 // bound.

@@ -21,6 +21,13 @@ RuleResult per_row_fetch(const Features& features, const Thresholds& thresholds)
 RuleResult collate_bound(const Features& features, const Thresholds& thresholds);
 RuleResult worker_restart(const Features& features, const Thresholds& thresholds);
 RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds);
+RuleResult cpu_quota(const Features& features, const Thresholds& thresholds);
+RuleResult affinity_mask(const Features& features, const Thresholds& thresholds);
+RuleResult foreign_cpu_load(const Features& features, const Thresholds& thresholds);
+RuleResult main_threads(const Features& features, const Thresholds& thresholds);
+RuleResult worker_threads(const Features& features, const Thresholds& thresholds);
+RuleResult shm_small(const Features& features, const Thresholds& thresholds);
+RuleResult fd_limit(const Features& features, const Thresholds& thresholds);
 RuleResult host_python(const Features& features, const Thresholds& thresholds);
 
 struct RuleEntry {
@@ -37,6 +44,13 @@ inline constexpr std::array kRules = {
     RuleEntry{"collate_bound", Family::data, collate_bound},
     RuleEntry{"worker_restart", Family::data, worker_restart},
     RuleEntry{"too_few_cpus", Family::resources, too_few_cpus},
+    RuleEntry{"cpu_quota", Family::resources, cpu_quota},
+    RuleEntry{"affinity_mask", Family::resources, affinity_mask},
+    RuleEntry{"foreign_cpu_load", Family::resources, foreign_cpu_load},
+    RuleEntry{"main_threads", Family::resources, main_threads},
+    RuleEntry{"worker_threads", Family::resources, worker_threads},
+    RuleEntry{"shm_small", Family::resources, shm_small},
+    RuleEntry{"fd_limit", Family::resources, fd_limit},
     RuleEntry{"host_python", Family::monitoring, host_python},
 };
 

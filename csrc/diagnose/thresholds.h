@@ -65,6 +65,37 @@ struct Thresholds {
   // The residual is Python in gaps that the observer itself stretches: below a twentieth it is not
   // named.
   double host_python_ratio = 0.05;
+
+  // A stop by the quota falls on time that waited for something else as often as not: half of the
+  // time stopped is promised.
+  double throttle_reached = 0.5;
+
+  // Main threads beside two workers on two cores: 133 ms a step with two of them, 91 with one, 0.63
+  // of what the CPUs that are missing would explain.
+  double main_threads_reached = 0.6;
+  // Two threads made small networks 1.1 to 1.9 times as fast as one.
+  double second_thread_speedup = 1.1;
+  // Threads share the work inside operators and nothing else: below half of the step in operators,
+  // or in steps of a few milliseconds (made of operators too small to be split), one thread is right.
+  double operator_ratio = 0.5;
+  double threads_step_seconds = 5e-3;
+  // A worker with one thread wants one CPU, the thread that sends its batches a few percent of
+  // another: from a quarter more on a second thread computes.
+  double worker_demand_cores = 1.25;
+  // Two workers on two cores: 2, 8 and 16 threads in each cost 33, 11 and 8 % against one, 0.66,
+  // 0.13 and 0.09 of what the CPUs that are missing would explain.
+  double nested_threads_reached = 0.09;
+
+  // Shared memory: batches come unevenly large, and other programs use it too, so half of it is
+  // what batches in flight may fill. The last tenth is a crash (bus error) about to happen. Three
+  // quarters free while batches are in flight need no further look.
+  double shm_ratio = 0.5;
+  double shm_least_free_ratio = 0.1;
+  double shm_plenty_free_ratio = 0.75;
+  // Descriptors swing with the batches in flight: half of the limit is one doubled queue away from
+  // it, nine tenths are a crash about to happen.
+  double descriptor_ratio = 0.5;
+  double descriptor_danger_ratio = 0.9;
 };
 
 inline constexpr Thresholds kThresholds{};

@@ -199,9 +199,13 @@ void Engine::look_locked() {
   if (facts != nullptr) {
     features.loader = *facts;
     features.turn = state.loaders.turn_cost(facts->id);
-    if (state.host_sample) features.workers = worker_loads(*state.host_sample, *facts);
+    if (state.host_sample) {
+      features.workers = worker_loads(*state.host_sample, *facts);
+      features.worker_mask_cores = worker_mask_cores(*state.host_sample, *facts);
+    }
   }
   if (state.host_sample) features.host = host_features(*state.host_sample);
+  if (options_.inherited_cpus > 0) features.host.inherited_cores = options_.inherited_cpus;
   state.diagnosis = diagnose(features);
   // A loader that is gone, like one that ended with the run, has nothing to be changed.
   if (!state.finished && !state.loaders.is_gone(state.training_loader)) {

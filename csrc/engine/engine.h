@@ -36,6 +36,7 @@ struct EngineOptions {
   int32_t max_workers = 0;         // 0: from the budgets
   bool device_is_host = true;
   int32_t main_threads = 0;
+  int32_t inherited_cpus = 0;      // in the mask that the process came with; 0: unknown
   std::string stop_file;           // empty: none
   std::string log_dir;
   std::string environment_json = "{}";

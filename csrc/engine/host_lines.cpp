@@ -39,6 +39,12 @@ std::vector<std::pair<std::string, std::string>> host_lines(const std::string& r
   const auto shm = read_shm_space(reader);
   lines.emplace_back("shared memory", shm ? number(static_cast<double>(shm->free_bytes) / 1e9, " GB free")
                                           : "not known: " + shm.reason);
+  lines.emplace_back("open files", sample.descriptors
+                                       ? number(static_cast<double>(sample.descriptors->open), " of ") +
+                                             (sample.descriptors->soft_limit
+                                                  ? std::to_string(*sample.descriptors->soft_limit)
+                                                  : std::string("any number"))
+                                       : "not known: " + sample.descriptors.reason);
   lines.emplace_back("other programs' CPU use", described(sample.cpu.foreign, "can be told apart from ours"));
   lines.emplace_back("CPU throttling", described(sample.throttled_ratio, "can be read"));
   lines.emplace_back("run queue", described(sample.run_queue_wait_ratio, "can be read"));

@@ -1,6 +1,7 @@
 #include "engine/summaries.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace gpuutil {
@@ -18,6 +19,23 @@ HostFeatures host_features(const HostSample& sample) {
   if (sample.memory.available_bytes) {
     host.available_memory_bytes = static_cast<double>(*sample.memory.available_bytes);
   }
+  host.mask_cores = sample.cpu_budget.mask_cores();
+  if (sample.allowed_cpus) host.allowed_cores = sample.allowed_cpus->count();
+  const CgroupCpu& cgroup = sample.cpu_budget.cgroup;
+  host.quotas_known = cgroup.version != 0 && !cgroup.gap;
+  if (const CpuQuota* quota = cgroup.tightest()) host.quota_cores = quota->cores;
+  if (sample.shm) {
+    host.shm_size_bytes = static_cast<double>(sample.shm->size_bytes);
+    host.shm_free_bytes = static_cast<double>(sample.shm->free_bytes);
+  }
+  if (sample.descriptors) {
+    const auto limit = [](std::optional<int64_t> number) {
+      return number ? static_cast<double>(*number) : std::numeric_limits<double>::infinity();
+    };
+    host.open_descriptors = static_cast<double>(sample.descriptors->open);
+    host.descriptor_limit = limit(sample.descriptors->soft_limit);
+    host.descriptor_hard_limit = limit(sample.descriptors->hard_limit);
+  }
   return host;
 }
 
@@ -30,9 +48,24 @@ std::vector<WorkerLoad> worker_loads(const HostSample& sample, const LoaderFacts
     load.pid = worker.pid;
     load.cores = worker.cores.value;
     load.waiting_ratio = worker.states.ratio(worker.states.sleeping + worker.states.disk);
+    load.run_queue_wait_ratio = worker.run_queue_wait_ratio.value;
+    load.threads = worker.threads;
     loads.push_back(load);
   }
   return loads;
+}
+
+std::optional<double> worker_mask_cores(const HostSample& sample, const LoaderFacts& loader) {
+  CpuSet all;
+  size_t read = 0;
+  for (const WorkerSample& worker : sample.workers) {
+    const auto& pids = loader.worker_pids;
+    if (std::find(pids.begin(), pids.end(), worker.pid) == pids.end() || !worker.cpus) continue;
+    all = all.unite(*worker.cpus);
+    ++read;
+  }
+  if (read == 0 || read != loader.worker_pids.size()) return std::nullopt;
+  return all.count();
 }
 
 std::optional<double> crowding_to_heed(const HostSample& sample) {

@@ -41,6 +41,7 @@ struct LoaderFacts {
   std::optional<bool> draws_random;    // whether an item draws from the global generators
   std::vector<int32_t> worker_pids;
   FetchCost fetch;
+  std::optional<int64_t> batch_bytes;  // of the tensors of one batch, the largest seen
   std::vector<RemedyOffer> offers;     // changes to this loader that are possible
 };
 
@@ -48,6 +49,8 @@ struct WorkerLoad {
   int32_t pid = 0;
   std::optional<double> cores;         // CPU seconds per second
   std::optional<double> waiting_ratio; // share of looks in which it slept or waited for a disk
+  std::optional<double> run_queue_wait_ratio = std::nullopt;  // of the time in which it could run
+  std::optional<int32_t> threads = std::nullopt;
 };
 
 struct HostFeatures {
@@ -60,6 +63,16 @@ struct HostFeatures {
   std::optional<double> throttled_ratio;
   std::optional<double> run_queue_wait_ratio;
   std::optional<double> available_memory_bytes;
+  std::optional<double> mask_cores;       // CPUs that our main thread may run on
+  std::optional<double> allowed_cores;    // CPUs that nobody but our mask keeps from us
+  std::optional<double> inherited_cores;  // in our mask when gpuutil was imported
+  bool quotas_known = false;              // every control group above us was read
+  std::optional<double> quota_cores;      // the tightest; empty where known and there is none
+  std::optional<double> shm_size_bytes;   // of /dev/shm
+  std::optional<double> shm_free_bytes;
+  std::optional<double> open_descriptors;
+  std::optional<double> descriptor_limit;       // soft; infinite where there is none
+  std::optional<double> descriptor_hard_limit;  // likewise
 };
 
 struct Features {
@@ -87,6 +100,7 @@ struct Features {
   std::optional<LoaderFacts> loader;    // the one that feeds training
   std::optional<TurnCost> turn;         // between its passes, under its present settings
   std::vector<WorkerLoad> workers;
+  std::optional<double> worker_mask_cores;  // CPUs that the workers may run on, all of them together
   HostFeatures host;
 
   // headspace: the step time that would be left if the input were free.

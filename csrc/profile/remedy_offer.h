@@ -17,6 +17,10 @@ struct RemedyOffer {
   std::string exactness_reason;
   bool at_epoch_turn = false;  // takes effect when the next pass over the loader begins
   std::string refusal;         // why it cannot be done here; empty where it can
+  // Guards the run instead of making it faster: no trial could show a gain. Made without one where its finding
+  // is a danger.
+  bool protective = false;
+  bool of_process = false;  // changes this process and not the loader: it outlives the loader, and is undone without it
 
   bool operator==(const RemedyOffer&) const = default;
 };

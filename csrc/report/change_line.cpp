@@ -83,7 +83,7 @@ std::string change_line(const LedgerRow& row, std::span<const LoaderName> loader
       break;
     case Outcome::kept:
       head = row.provisional ? fmt::format("kept for now {}{}, still being verified", what, numbers)
-                             : fmt::format("kept {}{}", what, numbers);
+                             : fmt::format("kept {}{}{}", what, numbers, row.protective ? why : "");
       break;
     case Outcome::undone:
       head = fmt::format("undid {}{}{}", what, numbers, why);
@@ -116,7 +116,9 @@ ChangeResult change_result(const LedgerRow& row, std::span<const LoaderName> loa
       break;
     case Outcome::kept:
       result.text = fmt::format("changed: {}{}, {}", what, numbers,
-                                row.provisional ? "being verified" : "kept");
+                                row.provisional  ? "being verified"
+                                : row.protective ? "kept as a safeguard"
+                                                 : "kept");
       break;
     case Outcome::undone:
       result.text = fmt::format("tried: {}{}, undone{}", what, numbers, why);

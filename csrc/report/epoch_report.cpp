@@ -94,9 +94,11 @@ std::vector<std::string> verdict_lines(const EpochSummary& epoch) {
     std::vector<std::string> lines = {
         fit(fmt::format("verdict: {}{}: {}", doubt, first.id, first.title), kReportColumns)};
     const GainRange& gain = first.gain_ratio;
-    std::string why = fmt::format("  removing it saves {} of a step ({:.1f}-{:.1f}x)",
-                                  percent_range_text(gain.low, gain.high), 1 / (1 - gain.low),
-                                  1 / (1 - gain.high));
+    std::string why =
+        gain.high > 0 ? fmt::format("  removing it saves {} of a step ({:.1f}-{:.1f}x)",
+                                    percent_range_text(gain.low, gain.high), 1 / (1 - gain.low),
+                                    1 / (1 - gain.high))
+                      : std::string("  a danger to the run, not time lost");
     if (!first.advice.empty()) why += ": " + first.advice;
     for (std::string& line : wrap(why, kReportColumns, 2, 2)) lines.push_back(std::move(line));
     return lines;

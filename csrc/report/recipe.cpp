@@ -33,9 +33,20 @@ std::string loader_argument(const Setting& setting) {
   return {};
 }
 
+std::string worker_line(const Setting& setting) {
+  if (setting.remedy != "worker_affinity") return {};
+  return "# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs";
+}
+
 std::string process_call(const Setting& setting) {
   if (setting.remedy == "main_threads")
     return fmt::format("torch.set_num_threads({})", setting.last);
+  if (setting.remedy == "fd_limit") {
+    return fmt::format(
+        "resource.setrlimit(resource.RLIMIT_NOFILE, ({}, "
+        "resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",
+        setting.last);
+  }
   return {};
 }
 
@@ -79,9 +90,10 @@ std::string run_recipe(std::span<const LedgerRow> ledger, std::span<const Loader
                    [](const LedgerRow* a, const LedgerRow* b) { return a->step < b->step; });
   std::vector<Setting> settings;
   double gained = 1;
-  bool measured = !rows.empty();
+  bool measured = std::any_of(rows.begin(), rows.end(), [](const LedgerRow* row) { return !row->protective; });
   for (const LedgerRow* row : rows) {
     for (const Change& change : row->changes) merge(settings, change);
+    if (row->protective) continue;  // gains nothing, and is no reason to doubt the rest
     measured = measured && row->speedup.has_value();
     gained *= row->speedup ? row->speedup->mid : 1;
   }
@@ -93,6 +105,8 @@ std::string run_recipe(std::span<const LedgerRow> ledger, std::span<const Loader
   for (const Setting& setting : settings) {
     if (const std::string call = process_call(setting); !call.empty()) {
       lines.push_back(fmt::format("{}  # was {}", call, setting.first));
+    } else if (const std::string line = worker_line(setting); !line.empty()) {
+      lines.push_back(line);
     } else if (const std::string argument = loader_argument(setting); !argument.empty()) {
       arguments[setting.subject] += ", " + argument;
     } else {

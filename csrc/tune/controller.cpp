@@ -84,6 +84,7 @@ std::optional<Command> Controller::poll(int64_t now_ns) {
   if (std::optional<Command> command = next_undo()) return command;
   if (stopped_) return std::nullopt;
   if (replay_only_) return replay();
+  if (std::optional<Command> command = guard()) return command;
   choose(now_ns);
   return trial_ ? next_of_trial(now_ns) : std::nullopt;
 }
@@ -115,14 +116,8 @@ std::optional<Command> Controller::next_of_trial(int64_t now_ns) {
 
 void Controller::open_row() {
   const Proposal& proposal = trial_->proposal();
-  LedgerRow row;
-  row.changes = proposal.changes;
-  row.finding = proposal.finding;
-  row.exactness = proposal.exactness;
-  row.exactness_reason = proposal.exactness_reason;
-  row.reason = proposal.reason;
+  LedgerRow row = row_of(proposal);
   row.step = step_;
-  row.recipe = recipe(proposal.changes);
   trial_row_ = ledger_.add(std::move(row));
 }
 
@@ -183,8 +178,10 @@ void Controller::applied(int64_t command_id) {
     return settings_changed();
   }
   mark_in_force(row, apply);
-  if (sent.owner == Owner::replay) {
+  if (sent.owner == Owner::guard) row->conclusion = "protective";
+  if (sent.owner == Owner::replay || sent.owner == Owner::guard) {
     row->outcome = Outcome::kept;
+    if (stopped_) undo_.push_back(row->id);  // what was asked for before everything was taken back
     return;
   }
   undo_failures_.erase(row->id);
@@ -209,9 +206,10 @@ void Controller::failed(int64_t command_id, const std::string& reason) {
   unanswered_.reset();
   if (sent.owner == Owner::trial) return trial_->failed(reason);
   LedgerRow* row = ledger_.find(sent.command.ledger_id);
-  if (sent.owner == Owner::replay) {
+  if (sent.owner == Owner::replay || sent.owner == Owner::guard) {
     row->outcome = Outcome::failed;
     row->conclusion = reason;
+    if (sent.owner == Owner::guard) vetoed_.insert(vetoed_.end(), row->changes.begin(), row->changes.end());
     return;
   }
   if (++undo_failures_[row->id] < kUndoAttempts) return;

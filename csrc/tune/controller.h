@@ -101,8 +101,7 @@ class Controller {
   const Policy& policy() const { return policy_; }
 
  private:
-  enum class Owner : uint8_t { trial, undo, replay };
-  struct Search;
+  enum class Owner : uint8_t { trial, undo, replay, guard };
   struct Sent {
     Command command;
     Owner owner = Owner::trial;
@@ -116,6 +115,9 @@ class Controller {
   std::optional<Command> next_of_trial(int64_t now_ns);
   std::optional<Command> next_undo();
   std::optional<Command> replay();
+  std::optional<Command> guard();
+  std::optional<Command> put_up(const Proposal& proposal);
+  static LedgerRow row_of(const Proposal& proposal);
   void start(const Proposal& proposal, bool by_hand, bool in_force, bool by_epochs);
   void open_row();
   void close_trial(int64_t now_ns);
@@ -126,11 +128,14 @@ class Controller {
   bool consistent(const Features& features) const;
   bool starts_here(const Proposal& proposal) const;
   void choose(int64_t now_ns);
+  struct Search;
+  Search& search_of(const Features& features);
   std::optional<Proposal> choose_for_loader(int64_t now_ns);
   void withhold(const Proposal& proposal, const std::string& why);
   void refuse(const Proposal& proposal, const std::string& why);
   std::optional<Proposal> choose_number(const LoaderModel& model, Search& search);
   std::optional<Proposal> choose_offer(const Search& search);
+  std::optional<ThreadWish> thread_wish() const;
   bool vetoed(const std::string& remedy) const;
   void show_provisional();
   void settings_changed();

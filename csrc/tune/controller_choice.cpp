@@ -84,6 +84,10 @@ void Controller::choose(int64_t now_ns) {
   }
 }
 
+Controller::Search& Controller::search_of(const Features& features) {
+  return searches_.try_emplace(features.loader->id, Search{LoaderSearch(features.main_threads), {}}).first->second;
+}
+
 std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
   const Features& features = *features_;
   withheld_.clear();
@@ -99,7 +103,7 @@ std::optional<Proposal> Controller::choose_for_loader(int64_t now_ns) {
     idle_reason_ = "the CPU budget is not known";
     return std::nullopt;
   }
-  Search& search = searches_.try_emplace(features.loader->id, Search{LoaderSearch(features.main_threads), {}}).first->second;
+  Search& search = search_of(features);
   if (backoff_.moved(times->step_seconds, times->wait_seconds, policy_)) {
     backoff_.rearm();
     search.numbers.forget();
@@ -137,7 +141,9 @@ std::optional<Proposal> Controller::choose_number(const LoaderModel& model, Sear
   const Features& features = *features_;
   std::vector<std::string> ids;
   for (const Finding& finding : findings_) ids.push_back(finding.id);
-  for (const Proposal& proposal : search.numbers.propose(features, model, {}, policy_, ids)) {
+  LoaderFreedom all;
+  all.thread_wish = thread_wish();
+  for (const Proposal& proposal : search.numbers.propose(features, model, all, policy_, ids)) {
     if (proposal.saving) continue;
     if (features.ranks > 1) {
       withhold(proposal, "more than one rank: observe and advise");
@@ -150,7 +156,7 @@ std::optional<Proposal> Controller::choose_number(const LoaderModel& model, Sear
   if (features.ranks > 1) return std::nullopt;
 
   const bool draws_nothing = features.loader->draws_random == false;
-  LoaderFreedom freedom;
+  LoaderFreedom freedom = all;
   freedom.workers = features.loader->workers_changeable && !vetoed("loader_workers") &&
                     policy_.allows(draws_nothing ? Exactness::exact : Exactness::distribution);
   freedom.threads =
@@ -165,19 +171,34 @@ std::optional<Proposal> Controller::choose_number(const LoaderModel& model, Sear
   return best;
 }
 
+// What the rule main_threads advises: it knows of time inside operators, which the model of the loader does not.
+std::optional<ThreadWish> Controller::thread_wish() const {
+  for (const Finding& finding : findings_) {
+    if (finding.id != "main_threads") continue;
+    const auto advised = std::find_if(finding.evidence.begin(), finding.evidence.end(), [](const Evidence& item) {
+      return item.name == "threads_advised";
+    });
+    if (advised == finding.evidence.end()) return std::nullopt;
+    return ThreadWish{static_cast<int>(advised->value), finding.gain_ratio.low, finding.gain_ratio.high,
+                      finding.confidence, finding.title};
+  }
+  return std::nullopt;
+}
+
 // What a finding asks for and the hands offer.
 std::optional<Proposal> Controller::choose_offer(const Search& search) {
   std::optional<Proposal> best;
   for (const OfferSearch::Wish& wish : search.offers.wishes(*features_, findings_)) {
     const Proposal& proposal = wish.proposal;
-    if (predicted(proposal) < policy_.min_gain) continue;
+    if (!proposal.protective && predicted(proposal) < policy_.min_gain) continue;
     if (features_->ranks > 1) {
       withhold(proposal, "more than one rank: observe and advise");
     } else if (!wish.refusal.empty()) {
       refuse(proposal, wish.refusal);
     } else if (!policy_.allows(proposal.exactness)) {
       withhold(proposal, not_allowed(policy_, proposal));
-    } else if (!vetoed(proposal.changes.front().remedy) && (!best || rank(proposal) > rank(*best))) {
+    } else if (!proposal.protective && !vetoed(proposal.changes.front().remedy) &&
+               (!best || rank(proposal) > rank(*best))) {
       best = proposal;
     }
   }
@@ -193,16 +214,10 @@ void Controller::refuse(const Proposal& proposal, const std::string& why) {
   const std::pair<uint32_t, std::string> what{features_->loader->id, proposal.changes.front().remedy};
   if (std::find(refused_.begin(), refused_.end(), what) != refused_.end()) return;
   refused_.push_back(what);
-  LedgerRow row;
-  row.changes = proposal.changes;
-  row.finding = proposal.finding;
-  row.exactness = proposal.exactness;
-  row.exactness_reason = proposal.exactness_reason;
-  row.reason = proposal.reason;
+  LedgerRow row = row_of(proposal);
   row.conclusion = "not possible: " + why;
   row.step = step_;
   row.outcome = Outcome::refused;
-  row.recipe = recipe(proposal.changes);
   ledger_.add(std::move(row));
 }
 
@@ -271,7 +286,9 @@ std::string Controller::request_apply(const std::string& remedy) {
     const LoaderSearch fresh(features.main_threads);
     std::vector<std::string> ids;
     for (const Finding& finding : findings_) ids.push_back(finding.id);
-    candidates = fresh.propose(features, *model, {}, policy_, ids);
+    LoaderFreedom all;
+    all.thread_wish = thread_wish();
+    candidates = fresh.propose(features, *model, all, policy_, ids);
   }
   const auto match =
       std::find_if(candidates.begin(), candidates.end(),

@@ -59,6 +59,11 @@ std::string recipe(const std::vector<Change>& changes) {
       loader += ", batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
     } else if (change.remedy == "loader_batch_fetch" && change.to == 2) {
       rest += "\n# collate_fn: one numpy.stack a field instead of one tensor a sample";
+    } else if (change.remedy == "worker_affinity") {
+      rest += "\n# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs";
+    } else if (change.remedy == "fd_limit") {
+      rest += "\nresource.setrlimit(resource.RLIMIT_NOFILE, (" + value +
+          ", resource.getrlimit(resource.RLIMIT_NOFILE)[1]))";
     } else {
       rest += "\n# " + change.remedy + ": " + value;
     }

@@ -43,6 +43,7 @@ struct LedgerRow {
   Outcome outcome = Outcome::running;
   bool provisional = false;  // kept by the fast path, not yet verified
   bool in_force = false;     // the changes are applied now
+  bool protective = false;   // made without a trial, to guard the run: it has no speed-up
   std::string undo;    // how the user takes it back: "mon.revert(3)"; empty where not in force
   std::string recipe;  // the code that makes it permanent
 

@@ -105,22 +105,25 @@ LoaderSetting LoaderSearch::target(const LoaderSetting& now, const Proposal& pro
 std::vector<Proposal> LoaderSearch::propose(const Features& features, const LoaderModel& model,
                                             const LoaderFreedom& freedom, const Policy& policy,
                                             const std::vector<std::string>& findings) const {
-  // Handing a batch from one process to another takes a few tenths of a millisecond of the trainer's own time.
-  if (model.now.workers == 0 && model.work_seconds < kLeastWorkSeconds) return {};
   const int most = model.most_workers(policy, features.host.available_memory_bytes);
   std::vector<Move> moves;
-  if (const std::optional<Move> move = jump(model, most, freedom, policy)) {
-    if ((move->gain_low + move->gain_high) / 2 >= policy.min_gain) moves.push_back(*move);
+  // Handing a batch from one process to another takes a few tenths of a millisecond of the trainer's own time.
+  const bool too_cheap = model.now.workers == 0 && model.work_seconds < kLeastWorkSeconds;
+  if (!too_cheap) {
+    if (const std::optional<Move> move = jump(model, most, freedom, policy)) {
+      if ((move->gain_low + move->gain_high) / 2 >= policy.min_gain) moves.push_back(*move);
+    }
+    // Around the present setting only where the model has nothing better to say.
+    if (moves.empty()) moves = neighbours(model, most, freedom, policy, *features.loader);
   }
-  // Around the present setting only where the model has nothing better to say.
-  if (moves.empty()) moves = neighbours(model, most, freedom, policy, *features.loader);
+  if (const std::optional<Move> move = advised(model, freedom)) moves.push_back(*move);
 
   std::vector<Proposal> proposals;
   for (const Move& move : moves) {
     if (!move.saving && (move.gain_low + move.gain_high) / 2 < policy.min_gain) continue;
     if (!open(model.now, move.setting, policy)) continue;
     Proposal proposal = loader_proposal(features, model.now, move.setting);
-    proposal.finding = answered(model, findings);
+    proposal.finding = move.advised ? "main_threads" : answered(model, findings);
     proposal.reason = move.reason;
     proposal.gain_low = move.gain_low;
     proposal.gain_high = move.gain_high;
@@ -224,6 +227,23 @@ std::vector<LoaderSearch::Move> LoaderSearch::neighbours(const LoaderModel& mode
         "batches take unequal time: a deeper queue may even them out");
   }
   return moves;
+}
+
+// The trainer's threads are the rule's business, the workers stay.
+std::optional<LoaderSearch::Move> LoaderSearch::advised(const LoaderModel& model,
+                                                        const LoaderFreedom& freedom) {
+  const LoaderSetting& now = model.now;
+  if (!freedom.threads || !freedom.thread_wish || now.threads <= 0) return std::nullopt;
+  const ThreadWish& wish = *freedom.thread_wish;
+  if (wish.threads < 1 || wish.threads == now.threads) return std::nullopt;
+  Move move;
+  move.setting = {now.workers, now.prefetch, wish.threads};
+  move.gain_low = wish.gain_low;
+  move.gain_high = wish.gain_high;
+  move.confidence = wish.confidence;
+  move.reason = wish.reason;
+  move.advised = true;
+  return move;
 }
 
 std::optional<LoaderSearch::Direction> LoaderSearch::direction(const LoaderSetting& from,

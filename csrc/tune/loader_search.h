@@ -14,10 +14,20 @@
 
 namespace gpuutil {
 
+// A number of main threads that a rule advises, with the finding's own prediction.
+struct ThreadWish {
+  int threads = 0;
+  double gain_low = 0;
+  double gain_high = 0;
+  double confidence = 0;
+  std::string reason;
+};
+
 // What the policy lets it move.
 struct LoaderFreedom {
   bool workers = true;
   bool threads = true;
+  std::optional<ThreadWish> thread_wish = std::nullopt;
 };
 
 // With N workers every Nth step waits and the others do not: steps are compared in runs of so many.
@@ -25,7 +35,7 @@ inline int burst_steps(int workers) { return std::clamp(workers, 1, 32); }
 
 class LoaderSearch {
  public:
-  // `most_threads`: what the user's run has; never more is proposed.
+  // `most_threads`: what the user's run has; never more is proposed, unless a rule advises it.
   explicit LoaderSearch(int most_threads) : most_threads_(most_threads) {}
 
   // Settings worth trying now, unordered. Empty where nothing promises policy.min_gain. `findings`
@@ -58,6 +68,7 @@ class LoaderSearch {
     double gain_high = 0;
     double confidence = 0;
     bool saving = false;
+    bool advised = false;  // by the rule main_threads
     std::string reason;
   };
 
@@ -68,6 +79,7 @@ class LoaderSearch {
                                const LoaderFacts& loader) const;
   bool open(const LoaderSetting& from, const LoaderSetting& to, const Policy& policy) const;
   bool tried(const LoaderSetting& setting) const;
+  static std::optional<Move> advised(const LoaderModel& model, const LoaderFreedom& freedom);
   static std::optional<Direction> direction(const LoaderSetting& from, const LoaderSetting& to);
 
   int most_threads_;

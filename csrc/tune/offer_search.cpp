@@ -15,10 +15,11 @@ const RemedyOffer* find_offer(const LoaderFacts& loader, const std::string& reme
 Proposal offer_proposal(const Features& features, const RemedyOffer& offer) {
   const LoaderFacts& loader = *features.loader;
   Proposal proposal;
-  proposal.changes.push_back(Change{offer.remedy, loader.id, offer.value, offer.to});
+  proposal.changes.push_back(Change{offer.remedy, offer.of_process ? 0 : loader.id, offer.value, offer.to});
   proposal.exactness = offer.exactness;
   proposal.exactness_reason = offer.exactness_reason;
   proposal.at_epoch_turn = offer.at_epoch_turn;
+  proposal.protective = offer.protective;
   // What workers have in hand was made the old way; a pass that began the new way has nothing of the old one.
   proposal.settle_steps = offer.at_epoch_turn ? 0 : loader.workers * loader.prefetch + 2;
   proposal.cheap_flip = loader.workers == 0 && !offer.at_epoch_turn;
@@ -35,6 +36,8 @@ std::vector<OfferSearch::Wish> OfferSearch::wishes(const Features& features,
       if (offer == nullptr || offer->value == offer->to) continue;
       Wish wish{offer_proposal(features, *offer), offer->refusal};
       if (tried(wish.proposal.changes.front())) continue;
+      // A guard is for dangers, not for what is merely worth knowing.
+      if (wish.proposal.protective && severity(finding) == Severity::info) continue;
       wish.proposal.finding = finding.id;
       wish.proposal.reason = finding.title;
       wish.proposal.gain_low = finding.gain_ratio.low;

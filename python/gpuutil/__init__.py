@@ -8,6 +8,7 @@ Importing this package costs milliseconds: torch, CUDA and the engine are touche
 
 from __future__ import annotations
 
+from . import inherited as _inherited  # noqa: F401  # before anything that may pin this process
 from .attach import attach
 from .config import Config
 from .monitor import Monitor

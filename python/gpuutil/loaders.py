@@ -12,12 +12,13 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _DatasetKind
 
+from .hooks.dataloader import observed
 from .hooks.dataloader.batch_fetch import BatchFetch
 from .hooks.dataloader.keep import KEEP, Keeper
 from .hooks.dataloader.live import LiveLoader
 
-
 _FIRST_LOOKS = 14  # boundaries after the start of a pass
+_BATCH_LOOKS = 8  # at batches that wait, for how large they are
 
 
 class WatchedLoader:
@@ -34,6 +35,10 @@ class WatchedLoader:
         self.batch = BatchFetch()
         self.keeper = Keeper(loader)
         self.refusal: str | None = None
+        self._batch_bytes: int | None = None
+        self._batch_looks = _BATCH_LOOKS
+        self.restless = False
+        """Something in force wants to see the workers of each pass once they have begun."""
         if not changes and loader._dataset_kind == _DatasetKind.Iterable:
             self.refusal = "the data set is iterable: its items belong to the number of workers"
         self._iterator: weakref.ref[Any] | None = None
@@ -64,6 +69,19 @@ class WatchedLoader:
             return True
         return self.live is not None and self.refusal is None and self.live.state.draws_random is None
 
+    def worker_pids(self) -> list[int]:
+        """Every worker process of this loader that runs now: torch's own, also of a loader left alone, and ours."""
+        added = self.live.state.worker_pids if self.live is not None else ()
+        return observed.pids_of(observed.worker_pids(self.iterator()), added)
+
+    def _look_at_batches(self) -> int | None:
+        if self._batch_looks > 0:
+            size = observed.batch_bytes(self.iterator())
+            if size is not None:
+                self._batch_looks -= 1
+                self._batch_bytes = max(size, self._batch_bytes or 0)
+        return self._batch_bytes
+
     def allow_changes(self, loader: DataLoader) -> None:
         """From observing to changing. On the thread that consumes the loader."""
         if self.live is not None:
@@ -78,13 +96,8 @@ class WatchedLoader:
         state = self.live.state if self.live is not None else None
         workers = loader.num_workers
         prefetch = loader.prefetch_factor or 0
-        pids: list[int] = []
         if state is not None and self.refusal is None:
-            workers, prefetch, pids = (
-                state.workers_active,
-                state.prefetch,
-                list(state.worker_pids),
-            )
+            workers, prefetch = state.workers_active, state.prefetch
         return {
             "id": self.id,
             "name": self.name,
@@ -98,8 +111,9 @@ class WatchedLoader:
             "workers_changeable": self.refusal is None,
             "workers_reason": self.refusal or "",
             "draws_random": state.draws_random if state is not None else None,
-            "worker_pids": pids,
+            "worker_pids": self.worker_pids(),
             "fetch": dataclasses.asdict(self.batch.cost),
+            "batch_bytes": self._look_at_batches(),
             "offers": [dataclasses.asdict(offer) for offer in self._offers(self, loader)],
         }
 
@@ -175,6 +189,8 @@ class LoaderWatch:
         entry.bind(iterator, fresh)
         entry.tell(self._core)
         self._looks_left = _FIRST_LOOKS
+        if entry.restless:
+            self._looks_left += 2 * loader.num_workers  # a fetch and a step for each worker's first batch
         if self.unsettled:
             self._core.ask_for_attention()
 
@@ -216,6 +232,13 @@ class LoaderWatch:
     def unsettled(self) -> bool:
         """Whether the first fetches are still showing what decides over changes: draws of random numbers, costs."""
         return self._looks_left > 0 and any(entry.unsettled for entry in list(self._by_id.values()))
+        """Whether the first fetches are still showing what decides: if items draw random numbers, how workers pin
+        themselves."""
+        return self._looks_left > 0 and any(
+            entry.restless
+            or (entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None)
+            for entry in list(self._by_id.values())
+        )
 
     def close(self) -> None:
         """Gives every loader back as its user made it and removes every mark."""

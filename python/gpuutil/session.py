@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import _core, environment, remedies
+from . import _core, environment, inherited, remedies
 from .archive import Archive
 from .config import Config, log_directory
 from .hands import Hands
@@ -84,6 +84,7 @@ class Session:
             max_workers=config.max_workers or 0,
             device_is_host=True,  # until CUDA is seen in use: asking whether there is a device would wake it
             main_threads=torch.get_num_threads(),
+            inherited_cpus=len(inherited.CPUS),
             stop_file="" if self._folder is None else str(self._folder.path / "STOP"),
             log_dir="" if self._folder is None else str(self._folder.path),
             environment=json.dumps(environment.facts()),

@@ -11,12 +11,10 @@
 namespace gpuutil {
 
 RuleResult input_cpu_bound(const Features& features, const Thresholds& thresholds) {
-  const InputView input = view_input(features, thresholds);
-  if (!input.missing.empty()) return not_measured(input.missing);
-  if (!input.waits) return clear();
-  const InputNature nature = input_nature(features, thresholds);
-  if (!nature.cpu_share) return not_measured(nature.missing);
-  if (*nature.cpu_share < thresholds.cpu_work_share) return clear();
+  const auto [ended, input, nature] = view_input_wait(features, thresholds, InputWork::computes);
+  if (ended) return *ended;
+  // More workers would share the same few CPUs: that is affinity_mask.
+  if (input.held_by_mask) return clear();
 
   Finding finding;
   finding.gain_ratio = overlap_gain(input, thresholds.cpu_bound_reached);

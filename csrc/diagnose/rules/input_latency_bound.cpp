@@ -10,12 +10,8 @@
 namespace gpuutil {
 
 RuleResult input_latency_bound(const Features& features, const Thresholds& thresholds) {
-  const InputView input = view_input(features, thresholds);
-  if (!input.missing.empty()) return not_measured(input.missing);
-  if (!input.waits) return clear();
-  const InputNature nature = input_nature(features, thresholds);
-  if (!nature.cpu_share) return not_measured(nature.missing);
-  if (*nature.cpu_share >= thresholds.cpu_work_share) return clear();
+  const auto [ended, input, nature] = view_input_wait(features, thresholds, InputWork::sleeps);
+  if (ended) return *ended;
 
   Finding finding;
   finding.gain_ratio = overlap_gain(input, thresholds.latency_bound_reached);

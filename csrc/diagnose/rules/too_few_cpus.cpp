@@ -14,12 +14,8 @@
 namespace gpuutil {
 
 RuleResult too_few_cpus(const Features& features, const Thresholds& thresholds) {
-  const InputView input = view_input(features, thresholds);
-  if (!input.missing.empty()) return not_measured(input.missing);
-  if (!input.waits) return clear();
-  const InputNature nature = input_nature(features, thresholds);
-  if (!nature.cpu_share) return not_measured(nature.missing);
-  if (*nature.cpu_share < thresholds.cpu_work_share) return clear();
+  const auto [ended, input, nature] = view_input_wait(features, thresholds, InputWork::computes);
+  if (ended) return *ended;
 
   const double throttled = features.host.throttled_ratio.value_or(0);
   // By this job alone: CPUs that others fill are not a budget too small.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .base import NotPossible, Offer, Remedy
+from .fd_limit import FdLimit
 from .loader_batch_fetch import LoaderBatchFetch
 from .loader_persistent import LoaderPersistent
 from .loader_prefetch import LoaderPrefetch
 from .loader_workers import LoaderWorkers
 from .main_threads import MainThreads
+from .worker_affinity import WorkerAffinity
 
 __all__ = ["ALL", "NotPossible", "Offer", "Remedy", "offers"]
 
@@ -20,6 +22,8 @@ ALL: dict[str, Remedy] = {
         LoaderPrefetch(),
         LoaderWorkers(),
         LoaderPersistent(),
+        WorkerAffinity(),
+        FdLimit(),
         MainThreads(),
     )
 }

@@ -22,6 +22,8 @@ class Offer:
         exactness_reason: why it is that class here; empty where it is the usual one.
         at_epoch_turn: takes effect when the next pass over the loader begins.
         refusal: why it cannot be done here; empty where it can.
+        protective: it guards the run and gains no time; made without a trial where its finding is a danger.
+        of_process: it changes the process and not the loader, which it outlives.
     """
 
     remedy: str
@@ -31,6 +33,8 @@ class Offer:
     exactness_reason: str = ""
     at_epoch_turn: bool = False
     refusal: str = ""
+    protective: bool = False
+    of_process: bool = False
 
 
 class Remedy(Protocol):

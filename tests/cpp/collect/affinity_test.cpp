@@ -47,6 +47,23 @@ TEST_CASE("the common part of two sets has the CPUs of both") {
   CHECK_FALSE(both == *parse_cpu_list("2,3"));
 }
 
+TEST_CASE("two sets together have the CPUs of either, whichever reaches further") {
+  CHECK(parse_cpu_list("0-1")->unite(*parse_cpu_list("1,70")).to_list() == "0-1,70");
+  CHECK(parse_cpu_list("1,70")->unite(*parse_cpu_list("0-1")).to_list() == "0-1,70");
+  CHECK(CpuSet().unite(CpuSet()).empty());
+}
+
+TEST_CASE("allowed are the CPUs that are on and in the group's set, as far as either is known") {
+  const auto online = parse_cpu_list("0-7");
+  CHECK(allowed_cpus(online, parse_cpu_list("4-11"))->to_list() == "4-7");
+  CHECK(allowed_cpus(online, parse_cpu_list(""))->to_list() == "0-7");
+  CHECK(allowed_cpus(online, parse_cpu_list("64-65"))->to_list() == "64-65");  // numbered anew
+  const Reading<CpuSet> unknown(Unknown{ReadState::absent, "no set"});
+  CHECK(allowed_cpus(online, unknown)->to_list() == "0-7");
+  CHECK(allowed_cpus(unknown, parse_cpu_list("2"))->to_list() == "2");
+  CHECK(allowed_cpus(unknown, unknown).reason == "no set");
+}
+
 TEST_CASE("CPUs that are switched off do not count") {
   FixtureTree tree("offline_cpus");
   FileReader reader(tree.root());

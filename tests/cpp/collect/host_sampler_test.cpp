@@ -110,6 +110,30 @@ TEST_CASE("each worker has its own CPU, memory, states and waiting") {
   CHECK(born.states.looks == 1);
 }
 
+TEST_CASE("a sample has the workers' masks, what could be ours, shared memory and descriptors") {
+  FixtureTree tree("sampler_before");
+  tree.write("proc/201/status", "Name:\tpython3\nCpus_allowed_list:\t2-9\n");
+  tree.write("sys/fs/cgroup/team/job/cpuset.cpus.effective", "0-5\n");
+  tree.write("proc/self/limits", "Max open files            1024                 4096                 files\n");
+  tree.write("proc/self/fd/0", "");
+  HostSamplerOptions options{tree.root(), 100, 100};
+  options.stat_filesystem = [](const char*, struct statvfs* space) {
+    space->f_frsize = 4096;
+    space->f_blocks = 16384;
+    space->f_bavail = 1024;
+    return 0;
+  };
+  HostSampler sampler(options);
+  const HostSample sample = sampler.sample(10 * kSecond, kWorkers);
+  CHECK(worker(sample, 201).cpus->to_list() == "2-7");  // 8 and 9 are not switched on
+  CHECK(worker(sample, 202).cpus.state == ReadState::absent);
+  CHECK(sample.allowed_cpus->to_list() == "0-5");
+  CHECK(sample.shm->size_bytes == 64 << 20);
+  CHECK(sample.descriptors->open == 1);
+  tree.remove("proc/self/limits");
+  CHECK(sampler.sample(11 * kSecond, kWorkers).descriptors.state == ReadState::absent);
+}
+
 TEST_CASE("a worker that vanished is not alive, has no rate, and keeps the looks it had") {
   FixtureTree tree("sampler_before");
   HostSampler sampler = sampler_on(tree);

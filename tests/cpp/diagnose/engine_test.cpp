@@ -71,6 +71,17 @@ TEST_CASE("findings are ranked by the low end, ties by confidence, then by id") 
   CHECK(order == std::vector<std::string>{"sure", "a_tie", "b_tie", "small"});
 }
 
+TEST_CASE("a danger to the run ranks by its severity, although it saves no time") {
+  std::vector<Finding> findings = {simple("some", 0.05, 1.0), simple("danger", 0, 0.9),
+                                   simple("hint", 0.01, 1.0), simple("much", 0.3, 1.0)};
+  findings[1].at_least = Severity::warning;
+  CHECK(severity(findings[1]) == Severity::warning);
+  rank_findings(findings);
+  std::vector<std::string> order;
+  for (const Finding& finding : findings) order.push_back(finding.id);
+  CHECK(order == std::vector<std::string>{"much", "some", "danger", "hint"});
+}
+
 RuleResult broken(const Features&, const Thresholds&) {
   throw std::runtime_error("division of labour");
 }
@@ -90,10 +101,15 @@ TEST_CASE("the table lists every rule once, under the id and family that its fin
   for (const RuleEntry& rule : kRules) CHECK(ids.insert(rule.id).second);
   Features python = healthy_loop();
   python.user_python_seconds = 0.02;
+  Features descriptors = healthy_loop();
+  descriptors.host.open_descriptors = 700;
   std::set<std::string_view> found_ids;
   for (const Features& f : {photographs_without_workers(), photographs_with_workers(),
                             object_store_without_workers(), python, rows_one_by_one(),
-                            arrays_put_together(), short_epochs()}) {
+                            arrays_put_together(), short_epochs(), descriptors,
+                            workers_on_one_cpu(), throttled_container(), crowded_machine(),
+                            one_thread_on_four_cpus(), nested_threads(),
+                            container_shared_memory()}) {
     for (const RuleEntry& rule : kRules) {
       const RuleResult result = rule.run(f, kThresholds);
       if (result.verdict != Verdict::found) continue;

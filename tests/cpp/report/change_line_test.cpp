@@ -25,6 +25,17 @@ TEST_CASE("a kept change is told with step times, interval and CPU time a sample
   CHECK(change_line(row).starts_with("kept for now loader_workers"));
 }
 
+TEST_CASE("a guard is told as what it is: kept without a measurement") {
+  LedgerRow row;
+  row.changes = {{"fd_limit", 0, 1024, 65536}};
+  row.outcome = Outcome::kept;
+  row.conclusion = "protective";
+  row.protective = row.in_force = true;
+  row.undo = "mon.revert(1)";
+  CHECK(change_line(row) == "kept fd_limit 1024->65536: protective; undo: mon.revert(1)");
+  CHECK(change_result(row, {}).text == "changed: fd_limit 1024->65536, kept as a safeguard");
+}
+
 TEST_CASE("what is not in force offers no undo") {
   LedgerRow row = kept_row();
   row.outcome = Outcome::undone;

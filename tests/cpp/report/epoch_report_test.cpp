@@ -174,5 +174,20 @@ TEST_CASE("a finding that may save nothing is not a verdict") {
         std::string::npos);
 }
 
+
+TEST_CASE("a danger to the run is a verdict that promises no time") {
+  EpochSummary e = healthy_epoch();
+  Finding danger;
+  danger.id = "shm_small";
+  danger.title = "batches in flight may need 60 MB of the 67.1 MB in /dev/shm";
+  danger.confidence = 0.9;
+  danger.at_least = Severity::critical;
+  danger.advice = "give the container more";
+  e.findings = {danger};
+  const std::string text = epoch_report(e);
+  CHECK(text.find("verdict: shm_small: batches in flight") != std::string::npos);
+  CHECK(text.find("a danger to the run, not time lost: give the container more") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace gpuutil

@@ -85,5 +85,24 @@ TEST_CASE(
   CHECK(text.find("DataLoader(..., num_workers=1)  # loader 7") != std::string::npos);
 }
 
+
+TEST_CASE("what guards the run and where workers may run have lines of their own") {
+  const std::vector<LedgerRow> ledger = {row_of(1, {{"fd_limit", 0, 1024, 65536}}),
+                                         row_of(2, {{"worker_affinity", 1, 0, 1}})};
+  const std::string text = run_recipe(ledger, kLoaders, "");
+  CHECK(text.find("resource.setrlimit(resource.RLIMIT_NOFILE, (65536, "
+                  "resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # was 1024\n") != std::string::npos);
+  CHECK(text.find("# at the end of worker_init_fn: os.sched_setaffinity(0, cpus)") != std::string::npos);
+}
+
+TEST_CASE("a guard that nobody measured leaves the gain of the measured changes on top") {
+  LedgerRow guard = row_of(9, {{"fd_limit", 0, 1024, 65536}});
+  CHECK(run_recipe(std::vector{guard}, kLoaders, "").starts_with("# what gpuutil kept in this run\n"));
+  guard.protective = true;
+  CHECK(run_recipe(std::vector{guard}, kLoaders, "").starts_with("# what gpuutil kept in this run\n"));
+  CHECK(run_recipe(std::vector{kept_row(), guard}, kLoaders, "")
+            .starts_with("# what gpuutil kept in this run, 1.78x together\n"));
+}
+
 }  // namespace
 }  // namespace gpuutil

@@ -37,6 +37,11 @@ inline Features photograph_features() {
   f.host.cpu_budget_source = "affinity: 2 CPUs";
   f.host.own_cores = 1.04;
   f.host.crowding_cores = 0;
+  f.host.mask_cores = f.host.allowed_cores = 2;
+  f.host.quotas_known = true;
+  f.host.shm_size_bytes = f.host.shm_free_bytes = 8e9;
+  f.host.open_descriptors = 60;
+  f.host.descriptor_limit = 1024;
   return f;
 }
 

@@ -114,6 +114,129 @@ TEST_CASE("what begins with the next epoch is compared by whole epochs, without 
   CHECK(trainer.loader.offers[0].value == 1);
 }
 
+// A limit that is near: no gain to measure, a danger to take away.
+SimulatedTrainer near_a_limit(Severity severity) {
+  RemedyOffer offer;
+  offer.remedy = "fd_limit";
+  offer.value = 1024;
+  offer.to = 65536;
+  offer.protective = offer.of_process = true;
+  SimulatedTrainer trainer = offered(1.0, offer);
+  Finding finding;
+  finding.id = "fd_limit";
+  finding.remedies = {"fd_limit"};
+  finding.confidence = 0.9;
+  finding.title = "700 descriptors are open and 1024 are allowed";
+  finding.at_least = severity;
+  trainer.extra_findings = {finding};
+  return trainer;
+}
+
+TEST_CASE("a guard against a danger is put up without a trial, and kept") {
+  SimulatedTrainer trainer = near_a_limit(Severity::warning);
+  trainer.foreign_cores = 1.5;  // no trial could begin
+  Controller controller({});
+  trainer.run(&controller, 30);
+  REQUIRE(controller.ledger().rows().size() == 1);
+  const LedgerRow& row = controller.ledger().rows()[0];
+  CHECK(row.outcome == Outcome::kept);
+  CHECK(row.conclusion == "protective");
+  CHECK(row.protective);
+  CHECK(row.in_force);
+  CHECK(row.undo == "mon.revert(1)");
+  CHECK_FALSE(row.speedup.has_value());
+  CHECK(row.changes == std::vector<Change>{{"fd_limit", 0, 1024, 65536}});
+  CHECK(trainer.loader.offers[0].value == 65536);
+  trainer.run(&controller, 500);
+  CHECK(trainer.commands.size() == 1);
+}
+
+TEST_CASE("a guard is taken back by hand for good, and with everything else by STOP") {
+  SimulatedTrainer trainer = near_a_limit(Severity::critical);
+  Controller controller({});
+  trainer.run(&controller, 30);
+  CHECK(controller.request_revert(1).empty());
+  trainer.run(&controller, 500);
+  CHECK(trainer.loader.offers[0].value == 1024);
+  CHECK(controller.ledger().rows()[0].outcome == Outcome::reverted);
+  CHECK(trainer.commands.size() == 2);
+  CHECK(controller.request_apply("fd_limit").empty());
+  trainer.foreign_cores = 1.5;
+  trainer.run(&controller, 30);
+  CHECK(trainer.loader.offers[0].value == 65536);  // at once, as the first time
+  CHECK(controller.ledger().rows().back().reason == "asked for by hand");
+
+  SimulatedTrainer stopped = near_a_limit(Severity::critical);
+  Controller other({});
+  stopped.run(&other, 30);
+  other.revert_all("STOP file");
+  stopped.run(&other, 30);
+  CHECK(stopped.loader.offers[0].value == 1024);
+}
+
+TEST_CASE("a guard that STOP overtakes on its way is taken back when it arrives") {
+  SimulatedTrainer trainer = near_a_limit(Severity::warning);
+  Controller controller({});
+  trainer.hands = testing::Hands::silent;
+  trainer.run(&controller, 30);
+  REQUIRE(trainer.commands.size() == 1);
+  controller.revert_all("STOP file");
+  controller.applied(trainer.commands[0].id);
+  const std::optional<Command> undo = controller.poll(trainer.now_ns);
+  REQUIRE(undo);
+  CHECK(undo->kind == CommandKind::revert);
+}
+
+TEST_CASE("a guard waits for a danger, for the right to act and for one rank") {
+  SimulatedTrainer harmless = near_a_limit(Severity::info);
+  Controller calm({});
+  harmless.run(&calm, 300);
+  CHECK(harmless.commands.empty());
+
+  SimulatedTrainer watched = near_a_limit(Severity::critical);
+  ControllerOptions options;
+  options.policy.rung = Rung::observe;
+  Controller observer(options);
+  watched.run(&observer, 300);
+  CHECK(watched.commands.empty());
+  REQUIRE(observer.withheld().size() >= 1);
+  CHECK(observer.withheld()[0].call == "mon.apply(\"fd_limit\")");
+
+  SimulatedTrainer ranked = near_a_limit(Severity::critical);
+  ranked.ranks = 2;
+  Controller careful({});
+  ranked.run(&careful, 300);
+  CHECK(ranked.commands.empty());
+}
+
+TEST_CASE("a guard that the hands cannot put up is told once and not asked for again") {
+  SimulatedTrainer trainer = near_a_limit(Severity::warning);
+  trainer.hands = testing::Hands::failing;
+  Controller controller({});
+  trainer.run(&controller, 1000);
+  CHECK(trainer.commands.size() == 1);
+  CHECK(controller.ledger().rows()[0].outcome == Outcome::failed);
+  CHECK_FALSE(controller.ledger().rows()[0].in_force);
+}
+
+TEST_CASE("a guard leaves the search for what gains as it was") {
+  SimulatedTrainer trainer = near_a_limit(Severity::warning);
+  trainer.loader.offers.push_back(batch_fetch());
+  Finding finding;
+  finding.id = "per_row_fetch";
+  finding.remedies = {"loader_batch_fetch"};
+  finding.gain_ratio = {0.2, 0.5};
+  finding.confidence = 0.8;
+  trainer.extra_findings.push_back(finding);
+  trainer.offer_speedup = 1.6;
+  Controller controller({});
+  trainer.run(&controller, 600);
+  REQUIRE(controller.ledger().rows().size() == 2);
+  CHECK(controller.ledger().rows()[0].protective);
+  CHECK(controller.ledger().rows()[1].outcome == Outcome::kept);
+  CHECK(controller.ledger().rows()[1].speedup.has_value());
+}
+
 TEST_CASE("with more than one rank offers are advice") {
   SimulatedTrainer trainer = offered(1.6, batch_fetch());
   trainer.ranks = 2;

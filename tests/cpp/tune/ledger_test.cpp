@@ -39,6 +39,10 @@ TEST_CASE("the recipe is the code that makes a change permanent") {
         "# collate_fn: one numpy.stack a field instead of one tensor a sample");
   CHECK(recipe({{"loader_persistent", 1, 0, 1}}) == "DataLoader(..., persistent_workers=True)");
   CHECK(describe({{"loader_persistent", 1, 0, 1}}) == "persistent workers 0 -> 1");
+  CHECK(recipe({{"fd_limit", 0, 1024, 65536}}) ==
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))");
+  CHECK(recipe({{"worker_affinity", 1, 0, 1}}) ==
+        "# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs");
   CHECK(recipe({}).empty());
 }
 

@@ -207,4 +207,21 @@ TEST_CASE(
   CHECK(propose(f, times(0.1, 0.0001)).empty());
 }
 
+
+TEST_CASE("a number of threads that a rule advises is proposed under its name, beyond the user's too") {
+  LoaderFreedom freedom;
+  freedom.thread_wish = ThreadWish{3, 0.1, 0.4, 0.6, "one thread computes"};
+  const Features f = features(0, 1, 4);
+  CHECK(propose(f, times(0.1, 0.0001)).empty());
+  const auto proposals = propose(f, times(0.1, 0.0001), freedom);
+  REQUIRE(proposals.size() == 1);
+  CHECK(proposals[0].changes == std::vector<Change>{{"main_threads", 0, 1, 3}});
+  CHECK(proposals[0].finding == "main_threads");
+  CHECK(proposals[0].reason == "one thread computes");
+  CHECK(proposals[0].exactness == Exactness::rounding);
+  CHECK(proposals[0].gain_high == 0.4);
+  freedom.threads = false;
+  CHECK(propose(f, times(0.1, 0.0001), freedom).empty());
+}
+
 }  // namespace gpuutil
