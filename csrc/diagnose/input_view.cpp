@@ -55,6 +55,15 @@ std::optional<double> worker_cores(const Features& features) {
   return sum;
 }
 
+double worker_demand(const Features& features) {
+  double demand = 0;
+  for (const WorkerLoad& worker : features.workers) {
+    const double queued = std::clamp(worker.run_queue_wait_ratio.value_or(0), 0.0, 0.99);
+    demand += std::max(0.0, worker.cores.value_or(0)) / (1 - queued);
+  }
+  return demand;
+}
+
 double reachable_cores(const HostFeatures& host) {
   double cores = host.mask_cores.value_or(host.cpu_budget_cores.value_or(0));
   if (host.inherited_cores) {
@@ -106,7 +115,9 @@ InputView view_input(const Features& features, const Thresholds& thresholds) {
 
   if (features.worker_mask_cores && input.workers > 0) {
     const double mask = *features.worker_mask_cores;
-    input.held_by_mask = *workers >= thresholds.budget_used_ratio * mask &&
+    // On a CPU that others use too they want more than they get.
+    const double wanted = std::max(*workers, worker_demand(features));
+    input.held_by_mask = wanted >= thresholds.budget_used_ratio * mask &&
                          mask < std::min<double>(input.workers, reachable_cores(features.host));
   }
 

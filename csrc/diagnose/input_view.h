@@ -47,6 +47,10 @@ double steps_evidence(const Features& features, const Thresholds& thresholds);  
 // read, if they all could. 0 without workers.
 std::optional<double> worker_cores(const Features& features);
 
+// Threads of the workers that could run at a time, on average: CPU got over the share of that time in
+// which a CPU was there. Of the workers that were read.
+double worker_demand(const Features& features);
+
 // CPUs that this job could use if no mask of ours were narrower than what the process came with; 0
 // where nothing is known.
 double reachable_cores(const HostFeatures& host);

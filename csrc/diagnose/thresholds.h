@@ -73,6 +73,8 @@ struct Thresholds {
   // Main threads beside two workers on two cores: 133 ms a step with two of them, 91 with one, 0.63
   // of what the CPUs that are missing would explain.
   double main_threads_reached = 0.6;
+  // A trainer that burns less than a tenth of the budget has threads that sleep.
+  double least_burnt_ratio = 0.1;
   // Two threads made small networks 1.1 to 1.9 times as fast as one.
   double second_thread_speedup = 1.1;
   // Threads share the work inside operators and nothing else: below half of the step in operators,

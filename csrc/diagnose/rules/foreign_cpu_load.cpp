@@ -12,6 +12,18 @@
 #include "diagnose/wording.h"
 
 namespace gpuutil {
+namespace {
+
+// Mean share of the time in which a worker could run that it waited for a CPU; 0 where not known.
+double worker_queue(const Features& features) {
+  double sum = 0;
+  for (const WorkerLoad& worker : features.workers) {
+    sum += std::clamp(worker.run_queue_wait_ratio.value_or(0), 0.0, 1.0);
+  }
+  return features.workers.empty() ? 0 : sum / static_cast<double>(features.workers.size());
+}
+
+}  // namespace
 
 RuleResult foreign_cpu_load(const Features& features, const Thresholds& thresholds) {
   const HostFeatures& host = features.host;
@@ -38,10 +50,12 @@ RuleResult foreign_cpu_load(const Features& features, const Thresholds& threshol
   const double wait = std::clamp(features.input_wait_ratio, 0.0, 1.0);
   const bool waits = features.loader && wait >= thresholds.input_wait_ratio;
   bool computes = false;
+  bool held = false;  // the workers queue behind each other, on the few CPUs of their own masks
   if (waits) {
     const InputNature nature = input_nature(features, thresholds);
     if (!nature.cpu_share) return not_measured(nature.missing);
     computes = *nature.cpu_share >= thresholds.cpu_work_share;
+    held = view_input(features, thresholds).held_by_mask;
   }
   // Work on CPUs takes as much longer as they are fewer; waits that sleep and a device's own time do not.
   const double share = taken / budget;
@@ -54,9 +68,15 @@ RuleResult foreign_cpu_load(const Features& features, const Thresholds& threshol
   Finding finding;
   finding.id = "foreign_cpu_load";
   finding.family = Family::resources;
-  // Time in the run queue is time lost, to others as far as they hold the CPUs.
+  // Time in the run queue is time lost, to others as far as they hold the CPUs: the trainer's own for
+  // as long as it computes, the workers' for as long as it waits for them.
   const double theirs = taken / std::max(taken + used, 1e-9);
-  finding.gain_ratio = gain_range(std::min(high, queued * theirs), high);
+  double lost = 0;
+  if (features.device_is_host) {
+    lost = std::min(queued, std::min(1.0, *host.own_cores) * queued / std::max(1 - queued, 0.01));
+  }
+  if (computes && !held) lost += wait * worker_queue(features);
+  finding.gain_ratio = gain_range(std::min(high, lost * theirs), high);
   if (finding.gain_ratio.high < thresholds.min_gain_ratio) return clear();
   finding.confidence =
       steps_evidence(features, thresholds) * (host.run_queue_wait_ratio ? 0.9 : 0.6);

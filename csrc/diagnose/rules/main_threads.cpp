@@ -73,6 +73,7 @@ RuleResult main_threads(const Features& features, const Thresholds& thresholds) 
     // Threads that wait at a barrier for one that has no CPU: at worst all that is too much is lost, and
     // never more than the trainer burns.
     const double burnt = std::max(0.0, *host.own_cores) / budget;
+    if (burnt < thresholds.least_burnt_ratio) return clear();
     const double high = std::min(1 - budget / (threads + wanted), burnt);
     Finding finding = begin_finding(features, thresholds, wanted, target);
     finding.gain_ratio = gain_range(thresholds.main_threads_reached * std::min(high, queued), high);

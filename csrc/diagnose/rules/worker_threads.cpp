@@ -27,13 +27,10 @@ RuleResult worker_threads(const Features& features, const Thresholds& thresholds
   if (!host.own_cores) return not_measured("CPU time of this process not measured");
   if (features.workers.empty()) return not_measured("CPU time of the loader's workers not measured");
 
-  // Threads that could run, on average: CPU got over the share of that time in which a CPU was there.
-  double demand = 0;
+  const double demand = worker_demand(features);
   int32_t threads = 0;
   for (const WorkerLoad& worker : features.workers) {
     if (!worker.cores) return not_measured("CPU time of the loader's workers not measured");
-    const double queued = std::clamp(worker.run_queue_wait_ratio.value_or(0), 0.0, 0.99);
-    demand += std::max(0.0, *worker.cores) / (1 - queued);
     threads = std::max(threads, worker.threads.value_or(0));
   }
   const auto count = static_cast<double>(features.workers.size());

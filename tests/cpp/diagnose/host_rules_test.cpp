@@ -91,8 +91,17 @@ TEST_CASE("workers with a CPU each lack nothing, and neither do workers that lea
   CHECK(affinity_mask(f, kT).verdict == Verdict::clear);
   f = workers_on_one_cpu();
   f.host.worker_cores = 0.5;
+  f.workers[0].cores = f.workers[1].cores = 0.25;
   CHECK(affinity_mask(f, kT).verdict == Verdict::clear);
   CHECK(input_cpu_bound(f, kT).verdict != Verdict::not_measured);
+}
+
+TEST_CASE("pinned workers that share their CPU with others want more than they get, and are found") {
+  Features f = workers_on_one_cpu();
+  f.host.worker_cores = 0.7;
+  f.workers = {{101, 0.35, 0.02, 0.5, 1}, {102, 0.35, 0.02, 0.5, 1}};
+  CHECK(affinity_mask(f, kT).verdict == Verdict::found);
+  CHECK(input_cpu_bound(f, kT).verdict == Verdict::clear);
 }
 
 TEST_CASE("more than one rank gets no remedy for its workers' masks") {
@@ -212,6 +221,20 @@ TEST_CASE("behind a device no more than the wait for CPU work is theirs") {
   REQUIRE(result.verdict == Verdict::found);
   CHECK(result.finding->gain_ratio.high == doctest::Approx(0.2));
   CHECK(says(*result.finding, "alternatives, not a sum"));
+}
+
+TEST_CASE("time in the run queue counts for as long as somebody computes or is waited for") {
+  Features f = photographs_with_workers();
+  f.host.crowding_cores = 1.0;
+  set_wait(f, 0.8);
+  f.host.own_cores = 0.1;
+  f.host.worker_cores = 0.9;
+  f.host.run_queue_wait_ratio = 0.5;
+  f.workers = {{101, 0.45, 0.05, 0.4, 1}, {102, 0.45, 0.05, 0.4, 1}};
+  // The trainer queues as long as it computes, its workers 40 % of the wait; half of it is theirs.
+  CHECK(foreign_cpu_load(f, kT).finding->gain_ratio.low == doctest::Approx(0.5 * (0.1 + 0.8 * 0.4)));
+  f.worker_mask_cores = 1.0;  // the workers stand in each other's way
+  CHECK(foreign_cpu_load(f, kT).finding->gain_ratio.low == doctest::Approx(0.5 * 0.1));
 }
 
 TEST_CASE("others that were not measured are not zero") {
