@@ -237,7 +237,6 @@ def _class_state(cls: type) -> tuple[Any, ...]:
     return tuple(state)
 
 
-
 def _matters(name: str, value: Any) -> bool:
     return isinstance(value, types.FunctionType) or not name.startswith("__")
 
