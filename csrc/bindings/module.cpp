@@ -116,6 +116,7 @@ RemedyOffer remedy_offer(const py::dict& values) {
   offer.at_epoch_turn = values["at_epoch_turn"].cast<bool>();
   offer.refusal = values["refusal"].cast<std::string>();
   offer.protective = values["protective"].cast<bool>();
+  offer.by_hand = values["by_hand"].cast<bool>();
   offer.of_process = values["of_process"].cast<bool>();
   return offer;
 }

@@ -20,6 +20,7 @@ struct RemedyOffer {
   // Guards the run instead of making it faster: no trial could show a gain. Made without one where its finding
   // is a danger.
   bool protective = false;
+  bool by_hand = false;     // never made unasked: advice with the call that makes it
   bool of_process = false;  // changes this process and not the loader: it outlives the loader, and is undone without it
 
   bool operator==(const RemedyOffer&) const = default;

@@ -36,6 +36,7 @@ struct Proposal {
   int32_t burst_from = 1;
   int32_t burst_to = 1;
   bool at_epoch_turn = false;   // begins with the next pass over the loader: whole epochs are compared
+  bool by_hand = false;         // never unasked
   bool saving = false;          // wanted for what it saves: kept where it loses nothing
   bool protective = false;      // guards the run: no trial can show a gain, so it is made without one
 };

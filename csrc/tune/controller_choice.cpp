@@ -195,6 +195,8 @@ std::optional<Proposal> Controller::choose_offer(const Search& search) {
       withhold(proposal, "more than one rank: observe and advise");
     } else if (!wish.refusal.empty()) {
       refuse(proposal, wish.refusal);
+    } else if (proposal.by_hand) {
+      withhold(proposal, "made only when asked for");
     } else if (!policy_.allows(proposal.exactness)) {
       withhold(proposal, not_allowed(policy_, proposal));
     } else if (!proposal.protective && !vetoed(proposal.changes.front().remedy) &&

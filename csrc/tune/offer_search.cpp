@@ -20,6 +20,7 @@ Proposal offer_proposal(const Features& features, const RemedyOffer& offer) {
   proposal.exactness_reason = offer.exactness_reason;
   proposal.at_epoch_turn = offer.at_epoch_turn;
   proposal.protective = offer.protective;
+  proposal.by_hand = offer.by_hand;
   // What workers have in hand was made the old way; a pass that began the new way has nothing of the old one.
   proposal.settle_steps = offer.at_epoch_turn ? 0 : loader.workers * loader.prefetch + 2;
   proposal.cheap_flip = loader.workers == 0 && !offer.at_epoch_turn;

@@ -56,7 +56,7 @@ RuleResult worker_restart(const Features& features, const Thresholds& thresholds
                               fmt::format("{} workers, started {} times a minute", loader.user_workers,
                                           count_text(60 / turn.epoch_seconds * loader.user_workers))});
   finding.remedies.push_back("loader_persistent");
-  finding.advice = "set persistent_workers=True: workers then live from one epoch to the next";
+  finding.advice = "mon.apply(\"loader_persistent\") keeps them from epoch to epoch, as persistent_workers=True does";
   return found(std::move(finding));
 }
 

@@ -22,6 +22,7 @@ class Offer:
         exactness_reason: why it is that class here; empty where it is the usual one.
         at_epoch_turn: takes effect when the next pass over the loader begins.
         refusal: why it cannot be done here; empty where it can.
+        by_hand: never made unasked, only by `mon.apply`.
         protective: it guards the run and gains no time; made without a trial where its finding is a danger.
         of_process: it changes the process and not the loader, which it outlives.
     """
@@ -34,6 +35,7 @@ class Offer:
     at_epoch_turn: bool = False
     refusal: str = ""
     protective: bool = False
+    by_hand: bool = False
     of_process: bool = False
 
 

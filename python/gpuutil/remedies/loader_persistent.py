@@ -21,12 +21,13 @@ class LoaderPersistent:
         if not loader.num_workers or loader.persistent_workers or keeper.passes < 2:
             return None
         value = int(keeper.wanted)
-        if subject.live is None:  # observed only: nothing of the user's is looked into
-            return Offer(self.id, value, 1, at_epoch_turn=True)
+        if subject.live is None or not keeper.wanted:  # the data set is not looked into unasked: it may be large
+            return Offer(self.id, value, 1, at_epoch_turn=True, by_hand=True)
         prospect = keeper.prospect()
         return Offer(
-            self.id, value, 1, prospect.exactness, prospect.reason, at_epoch_turn=True, refusal=prospect.refusal
-        )
+            self.id, value, 1, prospect.exactness, prospect.reason, at_epoch_turn=True,
+            refusal=prospect.refusal, by_hand=True,
+        )  # fmt: skip
 
     def apply(self, subject: WatchedLoader, value: int) -> None:
         if subject.live is None:

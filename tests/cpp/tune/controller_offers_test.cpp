@@ -85,6 +85,23 @@ TEST_CASE("an offer beyond the rung is withheld with the call, and can be asked 
   CHECK_FALSE(controller.request_apply("loader_batch_fetch").empty());  // in force already
 }
 
+TEST_CASE("what is made only by hand is advice with its call, on every rung") {
+  RemedyOffer offer = batch_fetch();
+  offer.by_hand = true;
+  SimulatedTrainer trainer = offered(1.6, offer);
+  ControllerOptions options;
+  options.policy.rung = Rung::all;
+  Controller controller(options);
+  trainer.run(&controller, 300);
+  CHECK(trainer.commands.empty());
+  REQUIRE_FALSE(controller.withheld().empty());
+  CHECK(controller.withheld()[0].call == "mon.apply(\"loader_batch_fetch\")");
+  CHECK(controller.request_apply("loader_batch_fetch").empty());
+  trainer.run(&controller, 100);
+  CHECK(trainer.loader.offers[0].value == 1);
+  CHECK(controller.ledger().rows()[0].outcome == Outcome::kept);
+}
+
 TEST_CASE("an offer that is refused has its reason in the ledger, once") {
   RemedyOffer offer = batch_fetch();
   offer.refusal = "the tensors require gradients";
