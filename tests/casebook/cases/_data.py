@@ -130,4 +130,4 @@ def photo_server(paths: list[Path]) -> Iterator[str]:
             server.stdin.flush()
             yield f"http://127.0.0.1:{int(server.stdout.readline())}"
         finally:
-            server.stdin.close()
+            server.terminate()

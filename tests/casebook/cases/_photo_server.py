@@ -1,7 +1,7 @@
 """A small object store on the loopback: GET /N answers with the N-th of the files named on stdin.
 
 The answer leaves when it would have come from a store in another building. The port is printed on
-stdout; the server ends when its stdin is closed.
+stdout; the server ends when it is told to, or with the last process that holds its stdin.
 """
 
 from __future__ import annotations

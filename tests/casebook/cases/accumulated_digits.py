@@ -12,7 +12,7 @@ PARTS = 4
 
 
 def main():
-    options = arguments(__doc__, epochs=14, items=1792)
+    options = arguments(__doc__, epochs=28, items=1792)
     digits = load_digits()
     images = torch.from_numpy(digits.images[: options.items].astype(np.float32))[:, None] / 16
     data = TensorDataset(interpolate(images, 32), torch.from_numpy(digits.target[: options.items]))

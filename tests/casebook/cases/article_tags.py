@@ -35,7 +35,7 @@ class Tagger(nn.Module):
 
 
 def main():
-    options = arguments(__doc__, epochs=8, items=800)
+    options = arguments(__doc__, epochs=20, items=800)
     texts = passages(options.items, 12_000)
     articles = [(text, text.count("self") % 10) for text in texts]
     loader = DataLoader(articles, batch_size=32, shuffle=True, collate_fn=collate)

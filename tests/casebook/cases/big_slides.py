@@ -31,7 +31,7 @@ class Patches(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=192)
+    options = arguments(__doc__, epochs=9, items=192)
     torch.set_num_threads(1)
     slides = photographs(options.data, SLIDES, (1800, 1350))
     dataset = Patches(slides, options.items)

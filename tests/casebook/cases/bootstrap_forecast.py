@@ -21,7 +21,7 @@ class Windows(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=12_800)
+    options = arguments(__doc__, epochs=10, items=12_800)
     data = Windows(options.items)
     order = RandomSampler(data, replacement=True, num_samples=options.items)
     loader = DataLoader(

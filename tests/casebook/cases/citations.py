@@ -26,7 +26,7 @@ class Papers(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=4, items=6400)
+    options = arguments(__doc__, epochs=14, items=6400)
     random.seed(options.seed)
     features = torch.randn(options.items, 64)
     topics = features[:, :7].argmax(1)

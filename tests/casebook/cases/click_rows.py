@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def main():
-    options = arguments(__doc__, epochs=25, items=100_000)
+    options = arguments(__doc__, epochs=30, items=100_000)
     visitors = torch.randn(options.items, 32)
     clicks = (visitors[:, :4].sum(1) + torch.randn(options.items) > 0).float()
     loader = DataLoader(TensorDataset(visitors, clicks), batch_size=256, shuffle=True)

@@ -45,7 +45,7 @@ class Clips(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=12, items=96)
+    options = arguments(__doc__, epochs=20, items=96)
     torch.set_num_threads(1)
     paths = [
         make(options.data / f"clips/{i:04d}.clip", lambda path, i=i: write(path, i))

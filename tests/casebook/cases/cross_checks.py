@@ -15,7 +15,7 @@ def loader_of(data, size):
 
 
 def main():
-    options = arguments(__doc__, epochs=14, items=1792)
+    options = arguments(__doc__, epochs=40, items=1792)
     digits = load_digits()
     images = torch.from_numpy(digits.images[: options.items].astype(np.float32))[:, None] / 16
     images, labels = interpolate(images, 32), torch.from_numpy(digits.target[: options.items])

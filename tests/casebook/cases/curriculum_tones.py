@@ -29,7 +29,7 @@ class Recordings(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=120, items=64)
+    options = arguments(__doc__, epochs=150, items=64)
     torch.set_num_threads(1)
     dataset = Recordings(tones(options.data, options.items))
     loader = DataLoader(dataset, batch_size=8, shuffle=True, num_workers=2)

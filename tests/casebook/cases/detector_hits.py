@@ -25,7 +25,7 @@ class Events(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=10, items=8192)
+    options = arguments(__doc__, epochs=18, items=8192)
     loader = DataLoader(Events(options.items), batch_size=128, shuffle=True)
     model = perceptron(4 * LAYERS, 128, 5)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

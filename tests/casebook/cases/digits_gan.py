@@ -10,7 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorData
 
 
 def main():
-    options = arguments(__doc__, epochs=16, items=1792)
+    options = arguments(__doc__, epochs=50, items=1792)
     digits = load_digits().images[: options.items].astype(np.float32) / 8 - 1
     data = TensorDataset(torch.from_numpy(digits).flatten(1))
     order = BatchSampler(RandomSampler(data), 64, drop_last=True)

@@ -28,7 +28,7 @@ def start(worker):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=640)
+    options = arguments(__doc__, epochs=10, items=640)
     torch.set_num_threads(1)
     dataset = Photos(photographs(options.data, options.items, (640, 480)))
     loader = DataLoader(

@@ -26,7 +26,7 @@ class Digits(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=120, items=1792)
+    options = arguments(__doc__, epochs=200, items=1792)
     loader = DataLoader(Digits(options.items), batch_size=64, shuffle=True)
     model = torch.nn.Sequential(torch.nn.Flatten(), perceptron(784, 64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

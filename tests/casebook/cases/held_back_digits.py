@@ -10,7 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorData
 
 
 def main():
-    options = arguments(__doc__, epochs=30, items=1792)
+    options = arguments(__doc__, epochs=80, items=1792)
     digits = load_digits()
     images = torch.from_numpy(digits.images[: options.items].astype(np.float32))[:, None] / 16
     data = TensorDataset(images, torch.from_numpy(digits.target[: options.items]))

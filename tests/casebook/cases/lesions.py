@@ -22,7 +22,7 @@ class Photos(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=4, items=640)
+    options = arguments(__doc__, epochs=8, items=640)
     torch.set_num_threads(1)
     dataset = Photos(photographs(options.data, options.items, (640, 480)))
     loader = DataLoader(

@@ -21,7 +21,7 @@ class Lines(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=5, items=1600)
+    options = arguments(__doc__, epochs=4, items=1600)
     torch.set_num_threads(1)
     dataset = Lines(options.items)
     order = BatchSampler(RandomSampler(dataset), 32, drop_last=False)

@@ -15,7 +15,7 @@ def loader_of(data):
 
 
 def main():
-    options = arguments(__doc__, epochs=24, items=1792)
+    options = arguments(__doc__, epochs=30, items=1792)
     digits = load_digits()
     images = torch.from_numpy(digits.images[: options.items].astype(np.float32))[:, None] / 16
     images, labels = interpolate(images, 28), torch.from_numpy(digits.target[: options.items])

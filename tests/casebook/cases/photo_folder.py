@@ -22,7 +22,7 @@ class Photos(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=640)
+    options = arguments(__doc__, epochs=10, items=640)
     dataset = Photos(photographs(options.data, options.items, (640, 480)))
     loader = DataLoader(dataset, batch_size=16, shuffle=True)
     model = convnet(9)

@@ -19,7 +19,7 @@ def move(state, push):
 
 
 def main():
-    options = arguments(__doc__, epochs=200, items=256)
+    options = arguments(__doc__, epochs=300, items=256)
     policy = perceptron(4, 256, 256, 2)
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
     run = Run()

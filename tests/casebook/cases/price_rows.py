@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 
 
 def main():
-    options = arguments(__doc__, epochs=8, items=120_000)
+    options = arguments(__doc__, epochs=32, items=120_000)
     torch.set_num_threads(1)
     houses = torch.rand(options.items, 24)
     prices = houses @ torch.rand(24, 1) + 0.1 * torch.randn(options.items, 1)
@@ -17,7 +17,7 @@ def main():
     loader = DataLoader(
         train, batch_size=512, shuffle=True, num_workers=2, persistent_workers=True, drop_last=True
     )
-    model = perceptron(24, 128, 128, 1)
+    model = perceptron(24, 32, 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     run = Run()
     for _ in range(options.epochs):

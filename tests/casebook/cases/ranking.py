@@ -16,7 +16,7 @@ def hits(scores, targets, count):
 
 
 def main():
-    options = arguments(__doc__, epochs=8, items=6400)
+    options = arguments(__doc__, epochs=60, items=6400)
     data = TensorDataset(
         torch.randn(options.items, 64), torch.randint(0, 200, (options.items,))
     )

@@ -27,7 +27,7 @@ class Pages(Dataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=320)
+    options = arguments(__doc__, epochs=5, items=320)
     with photo_server(photographs(options.data, options.items, (160, 120))) as address:
         dataset = Pages(address, options.items)
         loader = DataLoader(dataset, batch_size=8, shuffle=True, num_workers=1)

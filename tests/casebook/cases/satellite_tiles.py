@@ -35,7 +35,7 @@ def tiles(folder, count):
 
 
 def main():
-    options = arguments(__doc__, epochs=5, items=640)
+    options = arguments(__doc__, epochs=10, items=640)
     torch.set_num_threads(1)
     loader = DataLoader(
         Tiles(tiles(options.data, options.items)),

@@ -35,7 +35,7 @@ def main():
         prefetch_factor=1,
         persistent_workers=True,
     )
-    model = convnet(9, channels=32)
+    model = convnet(9, channels=24)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     run = Run()
     for _ in range(options.epochs):

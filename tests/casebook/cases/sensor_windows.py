@@ -27,7 +27,7 @@ def collate(samples):
 
 
 def main():
-    options = arguments(__doc__, epochs=8, items=3200)
+    options = arguments(__doc__, epochs=20, items=3200)
     loader = DataLoader(Windows(options.items), batch_size=64, shuffle=True, collate_fn=collate)
     model = wavenet(6, channels=9)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

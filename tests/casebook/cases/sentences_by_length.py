@@ -31,7 +31,7 @@ def batches(count):
 
 
 def main():
-    options = arguments(__doc__, epochs=4, items=100)
+    options = arguments(__doc__, epochs=7, items=100)
     loader = DataLoader(batches(options.items), batch_size=None, shuffle=True)
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

@@ -10,7 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorData
 
 
 def main():
-    options = arguments(__doc__, epochs=60, items=20_480)
+    options = arguments(__doc__, epochs=100, items=20_480)
     side = torch.randint(0, 2, (options.items,))
     radius = torch.rand(options.items)
     angle = 3 * math.pi * radius + math.pi * side

@@ -21,7 +21,7 @@ class Model(nn.Module):
 
 
 def main():
-    options = arguments(__doc__, epochs=4, items=1600)
+    options = arguments(__doc__, epochs=6, items=1600)
     text = torch.frombuffer(bytearray(library_text().encode()), dtype=torch.uint8)
     data = TensorDataset(text[: options.items * 97].reshape(-1, 97))
     order = BatchSampler(RandomSampler(data), 16, drop_last=True)

@@ -20,7 +20,7 @@ class Stream(IterableDataset):
 
 
 def main():
-    options = arguments(__doc__, epochs=4, items=1600)
+    options = arguments(__doc__, epochs=5, items=1600)
     loader = DataLoader(Stream(library_text().encode(), options.items), batch_size=16)
     letters, memory = nn.Embedding(256, 64), nn.GRU(64, 192, batch_first=True)
     output = nn.Linear(192, 256)

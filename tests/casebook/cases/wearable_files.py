@@ -35,7 +35,7 @@ def sessions(folder, count):
 
 
 def main():
-    options = arguments(__doc__, epochs=24, items=256)
+    options = arguments(__doc__, epochs=40, items=256)
     torch.set_num_threads(1)
     dataset = Sessions(list(sessions(options.data, options.items)))
     loader = DataLoader(

@@ -41,7 +41,7 @@ def weeks(folder, count):
 
 
 def main():
-    options = arguments(__doc__, epochs=6, items=504)
+    options = arguments(__doc__, epochs=8, items=504)
     torch.set_num_threads(1)
     dataset = Hours(weeks(options.data, max(1, options.items // (HOURS - 1))))
     loader = DataLoader(
