@@ -20,6 +20,10 @@ KEYS = {
     "healthy.py": {"speed_ratio_low", "speed_ratio_high", "changes_kept", "warnings"},
     "trial_errors.py": {"false_keep_ratio", "true_keep_ratio", "median_steps"},
     "item_cost.py": {"batch_fetch_speedup"},
+    "casebook.py": {
+        "cases", "top1_ratio", "top1_low", "false_alarm_ratio", "slower_keeps", "checksum_mismatches",
+        "median_share_of_hand_fix", "min_share",
+    },
     "exactness.py": {"sequences", "lost", "doubled", "reordered", "mismatched"},
 }  # fmt: skip
 
