@@ -117,8 +117,8 @@ TEST_CASE("nearly the same number of workers is not tried again") {
 
 TEST_CASE("a full budget has nothing for one more worker that computes, unless batches come unevenly") {
   Features f = features(2, 1, 2);
-  f.host.own_cores = 0.2;
-  f.host.worker_cores = 1.75;
+  f.host.own_cores = 0.15;
+  f.host.worker_cores = 1.85;
   StepTimes even = times(0.034, 0.027);
   CHECK(propose(f, even).empty());
   StepTimes uneven = even;
