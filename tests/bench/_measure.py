@@ -65,3 +65,13 @@ def bootstrap_quantile_ratio(
     ratios = sorted(ratio(draw.choices(pairs, k=len(pairs))) for _ in range(rounds))
     tail = (1 - confidence) / 2
     return quantile(ratios, tail), ratio(pairs), quantile(ratios, 1 - tail)
+
+
+def bootstrap_median(
+    values: Sequence[float], rounds: int = 2000, seed: int = 1, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """(low, mid, high) of the median; for ratios of neighbours in time, which drift leaves alone."""
+    draw = random.Random(seed)
+    medians = sorted(median(draw.choices(values, k=len(values))) for _ in range(rounds))
+    tail = (1 - confidence) / 2
+    return quantile(medians, tail), median(values), quantile(medians, 1 - tail)
