@@ -144,8 +144,9 @@ std::optional<LoaderSearch::Move> LoaderSearch::jump(const LoaderModel& model, i
   SettingRange range{now.workers, now.workers, now.threads, now.threads};
   if (freedom.workers) {
     range.least_workers = 0;
-    // The model is a guess from a few steps: far jumps are made in leaps of two, each of them measured.
-    const int leap = std::max({policy.first_workers, 2 * static_cast<int>(std::ceil(model.cores)), 2 * now.workers});
+    // The model is a guess from a few steps: far jumps are made in leaps, each of them measured.
+    const int some = 2 * static_cast<int>(std::ceil(model.cores));
+    const int leap = std::max(some, now.workers == 0 ? policy.first_workers : 2 * now.workers);
     range.most_workers = std::max(std::min(most_workers, leap), now.workers);
   }
   if (freedom.threads && now.threads > 0 && model.trainer_on_host) {

@@ -62,7 +62,7 @@ struct Policy {
 
   // Loader search.
   int max_workers = 32;
-  int first_workers = 8;  // the most that a first jump asks for beyond twice the cores; later ones double
+  int first_workers = 24;  // the most that a first jump asks for beyond twice the cores; later ones double
   int max_prefetch = 16;
   double worker_bytes = 200e6;  // what one more worker is taken to need
   double memory_share = 0.5;    // of the available memory, for workers
