@@ -64,8 +64,9 @@ class WatchedLoader:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the first fetches still have something to show."""
-        if self.batch.watching:
+        """Whether the first fetches still have something to show: draws of random numbers, costs, how workers pin
+        themselves."""
+        if self.batch.watching or self.restless:
             return True
         return self.live is not None and self.refusal is None and self.live.state.draws_random is None
 
@@ -230,15 +231,8 @@ class LoaderWatch:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the first fetches are still showing what decides over changes: draws of random numbers, costs."""
+        """Whether the first fetches of a pass are still showing what decides over changes."""
         return self._looks_left > 0 and any(entry.unsettled for entry in list(self._by_id.values()))
-        """Whether the first fetches are still showing what decides: if items draw random numbers, how workers pin
-        themselves."""
-        return self._looks_left > 0 and any(
-            entry.restless
-            or (entry.live is not None and entry.refusal is None and entry.live.state.draws_random is None)
-            for entry in list(self._by_id.values())
-        )
 
     def close(self) -> None:
         """Gives every loader back as its user made it and removes every mark."""
