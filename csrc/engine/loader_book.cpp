@@ -1,7 +1,6 @@
 #include "engine/loader_book.h"
 
 #include <algorithm>
-
 #include <utility>
 
 namespace gpuutil {

@@ -10,6 +10,7 @@
 
 #include "diagnose/wording.h"
 #include "report/text.h"
+#include "tune/recipe_part.h"
 
 namespace gpuutil {
 namespace {
@@ -20,35 +21,6 @@ struct Setting {
   int64_t first = 0;  // before anything of ours
   int64_t last = 0;
 };
-
-// The argument of DataLoader, or nothing where the remedy has none.
-std::string loader_argument(const Setting& setting) {
-  if (setting.remedy == "loader_workers") return fmt::format("num_workers={}", setting.last);
-  if (setting.remedy == "loader_prefetch") return fmt::format("prefetch_factor={}", setting.last);
-  if (setting.remedy == "loader_batch_fetch" && setting.last == 1) {
-    return "batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
-  }
-  if (setting.remedy == "loader_persistent")
-    return fmt::format("persistent_workers={}", setting.last > 0 ? "True" : "False");
-  return {};
-}
-
-std::string worker_line(const Setting& setting) {
-  if (setting.remedy != "worker_affinity") return {};
-  return "# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs";
-}
-
-std::string process_call(const Setting& setting) {
-  if (setting.remedy == "main_threads")
-    return fmt::format("torch.set_num_threads({})", setting.last);
-  if (setting.remedy == "fd_limit") {
-    return fmt::format(
-        "resource.setrlimit(resource.RLIMIT_NOFILE, ({}, "
-        "resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",
-        setting.last);
-  }
-  return {};
-}
 
 void merge(std::vector<Setting>& settings, const Change& change) {
   const auto at = std::find_if(settings.begin(), settings.end(), [&](const Setting& setting) {
@@ -103,16 +75,17 @@ std::string run_recipe(std::span<const LedgerRow> ledger, std::span<const Loader
   std::vector<std::string> lines;
   std::map<uint32_t, std::string> arguments;  // by loader
   for (const Setting& setting : settings) {
-    if (const std::string call = process_call(setting); !call.empty()) {
-      lines.push_back(fmt::format("{}  # was {}", call, setting.first));
-    } else if (const std::string line = worker_line(setting); !line.empty()) {
-      lines.push_back(line);
-    } else if (const std::string argument = loader_argument(setting); !argument.empty()) {
-      arguments[setting.subject] += ", " + argument;
+    const RecipePart part = recipe_part(setting.remedy, setting.last);
+    if (!part.process_call.empty()) {
+      lines.push_back(fmt::format("{}  # was {}", part.process_call, setting.first));
+    } else if (!part.loader_argument.empty()) {
+      arguments[setting.subject] += ", " + part.loader_argument;
+    } else if (!part.comment.empty()) {
+      const bool replayed = setting.remedy == "loader_batch_fetch";
+      lines.push_back(part.comment + (replayed ? " (or the replay below)" : ""));
     } else {
-      lines.push_back(setting.remedy == "loader_batch_fetch"
-          ? "# collate_fn: one numpy.stack a field instead of one tensor a sample (or the replay below)"
-          : fmt::format("# {}: {} instead of {} (no line of code for it: use the replay below)",
+      lines.push_back(
+          fmt::format("# {}: {} instead of {} (no line of code for it: use the replay below)",
                       plain(setting.remedy), setting.last, setting.first));
     }
   }

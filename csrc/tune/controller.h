@@ -128,7 +128,6 @@ class Controller {
   bool consistent(const Features& features) const;
   bool starts_here(const Proposal& proposal) const;
   void choose(int64_t now_ns);
-  struct Search;
   Search& search_of(const Features& features);
   std::optional<Proposal> choose_for_loader(int64_t now_ns);
   void withhold(const Proposal& proposal, const std::string& why);
@@ -136,6 +135,7 @@ class Controller {
   std::optional<Proposal> choose_number(const LoaderModel& model, Search& search);
   std::optional<Proposal> choose_offer(const Search& search);
   std::optional<ThreadWish> thread_wish() const;
+  std::vector<std::string> finding_ids() const;
   bool vetoed(const std::string& remedy) const;
   void show_provisional();
   void settings_changed();

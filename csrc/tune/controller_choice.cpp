@@ -136,11 +136,16 @@ bool Controller::vetoed(const std::string& remedy) const {
                      [&](const Change& change) { return change.remedy == remedy; });
 }
 
+std::vector<std::string> Controller::finding_ids() const {
+  std::vector<std::string> ids;
+  for (const Finding& finding : findings_) ids.push_back(finding.id);
+  return ids;
+}
+
 // Workers, depth and threads, by the model of the loader.
 std::optional<Proposal> Controller::choose_number(const LoaderModel& model, Search& search) {
   const Features& features = *features_;
-  std::vector<std::string> ids;
-  for (const Finding& finding : findings_) ids.push_back(finding.id);
+  const std::vector<std::string> ids = finding_ids();
   LoaderFreedom all;
   all.thread_wish = thread_wish();
   for (const Proposal& proposal : search.numbers.propose(features, model, all, policy_, ids)) {
@@ -286,11 +291,9 @@ std::string Controller::request_apply(const std::string& remedy) {
   const std::optional<LoaderModel> model = times ? model_loader(features, *times) : std::nullopt;
   if (candidates.empty() && model) {
     const LoaderSearch fresh(features.main_threads);
-    std::vector<std::string> ids;
-    for (const Finding& finding : findings_) ids.push_back(finding.id);
     LoaderFreedom all;
     all.thread_wish = thread_wish();
-    candidates = fresh.propose(features, *model, all, policy_, ids);
+    candidates = fresh.propose(features, *model, all, policy_, finding_ids());
   }
   const auto match =
       std::find_if(candidates.begin(), candidates.end(),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tune/recipe_part.h"
+
 namespace gpuutil {
 
 namespace {
@@ -46,26 +48,16 @@ std::string recipe(const std::vector<Change>& changes) {
   std::string loader;
   std::string rest;
   for (const Change& change : changes) {
-    const std::string value = std::to_string(change.to);
-    if (change.remedy == "loader_workers") {
-      loader += ", num_workers=" + value;
-    } else if (change.remedy == "loader_prefetch") {
-      if (change.to > 0) loader += ", prefetch_factor=" + value;
-    } else if (change.remedy == "loader_persistent") {
-      loader += change.to > 0 ? ", persistent_workers=True" : ", persistent_workers=False";
-    } else if (change.remedy == "main_threads") {
-      rest += "\ntorch.set_num_threads(" + value + ")";
-    } else if (change.remedy == "loader_batch_fetch" && change.to == 1) {
-      loader += ", batch_size=None, sampler=BatchSampler(sampler, batch_size, drop_last)";
-    } else if (change.remedy == "loader_batch_fetch" && change.to == 2) {
-      rest += "\n# collate_fn: one numpy.stack a field instead of one tensor a sample";
-    } else if (change.remedy == "worker_affinity") {
-      rest += "\n# at the end of worker_init_fn: os.sched_setaffinity(0, cpus), with the trainer's own CPUs";
-    } else if (change.remedy == "fd_limit") {
-      rest += "\nresource.setrlimit(resource.RLIMIT_NOFILE, (" + value +
-          ", resource.getrlimit(resource.RLIMIT_NOFILE)[1]))";
+    if (change.remedy == "loader_prefetch" && change.to == 0) continue;  // no workers, no depth
+    const RecipePart part = recipe_part(change.remedy, change.to);
+    if (!part.loader_argument.empty()) {
+      loader += ", " + part.loader_argument;
+    } else if (!part.process_call.empty()) {
+      rest += "\n" + part.process_call;
+    } else if (!part.comment.empty()) {
+      rest += "\n" + part.comment;
     } else {
-      rest += "\n# " + change.remedy + ": " + value;
+      rest += "\n# " + change.remedy + ": " + std::to_string(change.to);
     }
   }
   if (!loader.empty()) return "DataLoader(..." + loader + ")" + rest;

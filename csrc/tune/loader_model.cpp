@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/input_view.h"
+
 namespace gpuutil {
 
 namespace {
@@ -23,17 +25,6 @@ constexpr double kLatencyShare = 0.5;  // less CPU than this: items mostly wait
 constexpr double kBursty = 2.0;
 constexpr int kPrefetch = 2;  // torch's own default
 constexpr int kDeepPrefetch = 4;
-
-std::optional<double> worker_cores(const Features& features) {
-  if (features.host.worker_cores) return features.host.worker_cores;
-  double sum = 0;
-  for (const WorkerLoad& worker : features.workers) {
-    if (!worker.cores) return std::nullopt;
-    sum += *worker.cores;
-  }
-  if (features.workers.empty()) return std::nullopt;
-  return sum;
-}
 
 }  // namespace
 

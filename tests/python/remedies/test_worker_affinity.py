@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 
 import gpuutil
 from gpuutil import inherited
+from gpuutil.loaders import WatchedLoader
 from gpuutil.remedies import worker_affinity
 from gpuutil.remedies.base import NotPossible
 from gpuutil.remedies.worker_affinity import WorkerAffinity, trainer_cpus
@@ -261,3 +262,10 @@ def test_an_error_of_the_users_in_a_worker_is_the_same_error():
     with gpuutil.attach(apply="observe", log_dir=False) as monitor:
         assert errors(True) == plain
 
+
+def test_a_loader_in_force_is_looked_at_until_each_worker_of_a_pass_has_begun():
+    loader = DataLoader(range(8), num_workers=1)
+    entry = WatchedLoader(loader, 1, changes=False, offers=lambda *_: [])
+    assert not entry.unsettled
+    entry.restless = True
+    assert entry.unsettled
